@@ -1,0 +1,83 @@
+// What words mean (Lexicon) and the graded, readable features computed from it (FeatureBank).
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "semfuse/corpus.h"
+
+namespace semfuse {
+
+// What kind of word an entry of the lexicon is.
+enum class WordClass { subject, pronoun, verb, object, intensifier, adjective, punctuation, other };
+
+std::string_view to_string(WordClass word_class);
+std::optional<WordClass> word_class_from_string(std::string_view name);
+
+struct LexiconEntry {
+  std::string word;
+  WordClass word_class = WordClass::other;
+  double polarity = 0.0;  // -1 negative ... +1 positive; 0 for all but adjectives.
+  double strength = 0.0;  // 0 ... 1; how strong an intensifier is.
+  bool operator==(const LexiconEntry&) const = default;
+};
+
+// A dictionary from word to class, polarity and strength. Immutable.
+class Lexicon {
+ public:
+  // Throws Error if a word is empty or appears twice, or an attribute is out of its range.
+  explicit Lexicon(std::vector<LexiconEntry> entries);
+
+  // The lexicon of the synthetic corpus.
+  static Lexicon synthetic();
+
+  const std::vector<LexiconEntry>& entries() const { return entries_; }
+  const LexiconEntry* find(std::string_view word) const;
+
+  // Words of a class with the given sign of polarity (0: any), in the lexicon's order.
+  std::vector<std::string> words(WordClass word_class, int polarity_sign = 0) const;
+
+ private:
+  std::vector<LexiconEntry> entries_;
+  std::unordered_map<std::string, std::size_t> index_;
+};
+
+// One row of features per token, row-major.
+struct FeatureMatrix {
+  std::size_t num_rows = 0;
+  std::size_t num_features = 0;
+  std::vector<float> values;
+  const float* row(std::size_t i) const { return values.data() + i * num_features; }
+};
+
+struct FeatureOptions {
+  double kernel_base = 0.9;                           // Base b of the membership b^(|x - c| / bandwidth), in (0, 1).
+  std::array<double, 3> centers = {0.2, 0.6, 1.0};    // Centres of low, medium, high.
+  double bandwidth = 0.35;                            // Width of a membership, above 0.
+  double exclamation_nudge = 0.2;                     // Added to the strength of every row when the sentence ends in "!".
+};
+
+// The paper's 22 predicates of a token in its sentence.
+class FeatureBank {
+ public:
+  // Throws Error if an option is out of its range.
+  explicit FeatureBank(Lexicon lexicon, FeatureOptions options = {});
+
+  const std::vector<std::string>& names() const;
+  std::size_t size() const { return names().size(); }
+  const Lexicon& lexicon() const { return lexicon_; }
+  const FeatureOptions& options() const { return options_; }
+
+  // The semantic matrix: rows for <bos>, the words, <eos>. Words that the lexicon lacks count as `other`.
+  FeatureMatrix rows(const Sentence& sentence) const;
+
+ private:
+  Lexicon lexicon_;
+  FeatureOptions options_;
+};
+
+}  // namespace semfuse
