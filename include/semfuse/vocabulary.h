@@ -33,7 +33,8 @@ class Vocabulary {
   const std::string& word(TokenId id) const { return entries_.at(static_cast<std::size_t>(id)); }
   std::optional<TokenId> find(std::string_view word) const;
 
-  // Ids of <bos>, the words, <eos>. Throws Error that names the first unknown word, its position and the nearest known word.
+  // Ids of <bos>, the words, <eos>. Throws Error that names the first unknown word, its position (from 1) and the
+  // nearest known word if one is close. The special entries are not words: a sentence that contains one throws too.
   std::vector<TokenId> encode(const Sentence& sentence) const;
 
  private:
