@@ -22,7 +22,7 @@ struct LexiconEntry {
   std::string word;
   WordClass word_class = WordClass::other;
   double polarity = 0.0;  // -1 negative ... +1 positive; 0 for all but adjectives.
-  double strength = 0.0;  // 0 ... 1; how strong an intensifier is.
+  double strength = 0.0;  // 0 ... 1; how strong an intensifier is; 0 for all others.
   bool operator==(const LexiconEntry&) const = default;
 };
 
@@ -32,7 +32,7 @@ class Lexicon {
   // Throws Error if a word is empty or appears twice, or an attribute is out of its range.
   explicit Lexicon(std::vector<LexiconEntry> entries);
 
-  // The lexicon of the synthetic corpus.
+  // The words of the synthetic corpus, and "they", which it never draws.
   static Lexicon synthetic();
 
   const std::vector<LexiconEntry>& entries() const { return entries_; }
@@ -56,9 +56,9 @@ struct FeatureMatrix {
 
 struct FeatureOptions {
   double kernel_base = 0.9;                           // Base b of the membership b^(|x - c| / bandwidth), in (0, 1).
-  std::array<double, 3> centers = {0.2, 0.6, 1.0};    // Centres of low, medium, high.
+  std::array<double, 3> centers = {0.2, 0.6, 1.0};    // Centres of low, medium, high: ascending, in [0, 1].
   double bandwidth = 0.35;                            // Width of a membership, above 0.
-  double exclamation_nudge = 0.2;                     // Added to the strength of every row when the sentence ends in "!".
+  double exclamation_nudge = 0.2;                     // Added to the strength of every row when the sentence ends in "!"; in [0, 1].
 };
 
 // The paper's 22 predicates of a token in its sentence.

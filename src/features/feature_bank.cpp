@@ -1,0 +1,211 @@
+#include "semfuse/feature_bank.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "features/membership.h"
+#include "semfuse/error.h"
+
+namespace semfuse {
+namespace {
+
+// The paper finds a sentence's roles by place, not by parsing: rows of its matrix, <bos> being row 0.
+constexpr std::size_t kSubjectRow = 1;
+constexpr std::size_t kHeadRow = 2;
+constexpr std::size_t kObjectRow = 4;
+
+struct Token {
+  std::string_view text;
+  WordClass word_class = WordClass::other;
+  double polarity = 0.0;
+  double strength = 0.0;
+};
+
+// All that a feature may look at.
+struct SentenceContext {
+  const FeatureOptions& options;
+  std::vector<Token> tokens;       // <bos>, the words, <eos>.
+  std::size_t first_subject_name;  // Row of the first subject name; number of tokens if there is none.
+  double nudge;                    // Added to every strength.
+};
+
+bool is_alphabetic(std::string_view text) {
+  const auto is_letter = [](char c) {
+    // The bytes of a character beyond ASCII count as letters.
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || static_cast<unsigned char>(c) >= 0x80;
+  };
+  return !text.empty() && std::all_of(text.begin(), text.end(), is_letter);
+}
+
+using Row = std::size_t;
+
+template <WordClass word_class>
+double is_of_class(const SentenceContext& sentence, Row t) {
+  return sentence.tokens[t].word_class == word_class;
+}
+
+double is_noun(const SentenceContext& sentence, Row t) {
+  const Token& token = sentence.tokens[t];
+  switch (token.word_class) {
+    case WordClass::object:
+      return 1.0;
+    case WordClass::verb:
+    case WordClass::adjective:
+    case WordClass::subject:
+    case WordClass::pronoun:
+      return 0.0;
+    default:
+      return is_alphabetic(token.text);
+  }
+}
+
+double is_subject(const SentenceContext&, Row t) {
+  return t == kSubjectRow;
+}
+double is_object(const SentenceContext&, Row t) {
+  return t == kObjectRow;
+}
+double is_head(const SentenceContext&, Row t) {
+  return t == kHeadRow;
+}
+double is_bos(const SentenceContext&, Row t) {
+  return t == 0;
+}
+double is_eos(const SentenceContext& sentence, Row t) {
+  return t + 1 == sentence.tokens.size();
+}
+double is_comma(const SentenceContext& sentence, Row t) {
+  return sentence.tokens[t].text == ",";
+}
+double is_question(const SentenceContext& sentence, Row t) {
+  return sentence.tokens[t].text == "?";
+}
+
+// low, med, high.
+enum Level : std::size_t { low, med, high };
+
+template <Level level>
+double degree(const FeatureOptions& options, double x) {
+  return membership(x, options.centers[level], options.bandwidth, options.kernel_base);
+}
+
+template <Level level>
+double positivity(const SentenceContext& sentence, Row t) {
+  return degree<level>(sentence.options, std::max(0.0, sentence.tokens[t].polarity));
+}
+
+template <Level level>
+double negativity(const SentenceContext& sentence, Row t) {
+  return degree<level>(sentence.options, std::max(0.0, -sentence.tokens[t].polarity));
+}
+
+// A token is as strong as the intensifier before it.
+template <Level level>
+double strength(const SentenceContext& sentence, Row t) {
+  const double intensity = t == 0 ? 0.0 : sentence.tokens[t - 1].strength;
+  return degree<level>(sentence.options, std::min(1.0, intensity + sentence.nudge));
+}
+
+double coref_subject(const SentenceContext& sentence, Row t) {
+  return sentence.tokens[t].word_class == WordClass::pronoun && sentence.first_subject_name < t;
+}
+
+double is_capitalized(const SentenceContext& sentence, Row t) {
+  const std::string_view text = sentence.tokens[t].text;
+  return !text.empty() && text[0] >= 'A' && text[0] <= 'Z';
+}
+
+struct Feature {
+  std::string_view name;
+  double (*value)(const SentenceContext&, Row);
+};
+
+constexpr std::array<Feature, 22> kFeatures = {{
+    {"is_noun", is_noun},
+    {"is_verb", is_of_class<WordClass::verb>},
+    {"is_adj", is_of_class<WordClass::adjective>},
+    {"is_subject", is_subject},
+    {"is_object", is_object},
+    {"is_head", is_head},
+    {"is_bos", is_bos},
+    {"is_eos", is_eos},
+    {"is_comma", is_comma},
+    {"is_question", is_question},
+    {"pos_low", positivity<low>},
+    {"pos_med", positivity<med>},
+    {"pos_high", positivity<high>},
+    {"neg_low", negativity<low>},
+    {"neg_med", negativity<med>},
+    {"neg_high", negativity<high>},
+    {"str_low", strength<low>},
+    {"str_med", strength<med>},
+    {"str_high", strength<high>},
+    {"coref_subject", coref_subject},
+    {"is_capitalized", is_capitalized},
+    {"is_pronoun", is_of_class<WordClass::pronoun>},
+}};
+
+SentenceContext describe(const Sentence& sentence, const Lexicon& lexicon, const FeatureOptions& options) {
+  SentenceContext context = {options, {}, 0, 0.0};
+  context.tokens.reserve(sentence.size() + 2);
+  context.tokens.push_back({.text = "<bos>"});
+  for (const std::string& word : sentence) {
+    const LexiconEntry* entry = lexicon.find(word);
+    context.tokens.push_back(entry == nullptr ? Token{.text = word}
+                                              : Token{word, entry->word_class, entry->polarity, entry->strength});
+  }
+  context.tokens.push_back({.text = "<eos>"});
+  const auto is_subject_name = [](const Token& token) { return token.word_class == WordClass::subject; };
+  const auto name = std::find_if(context.tokens.begin(), context.tokens.end(), is_subject_name);
+  context.first_subject_name = static_cast<std::size_t>(name - context.tokens.begin());
+  if (!sentence.empty() && sentence.back() == "!") context.nudge = options.exclamation_nudge;
+  return context;
+}
+
+// The comparisons are negated, so that NaN is caught too.
+void check(const FeatureOptions& options) {
+  if (!(options.kernel_base > 0.0 && options.kernel_base < 1.0)) {
+    throw Error(fmt::format("features: kernel_base is {}; choose one in (0, 1)", options.kernel_base));
+  }
+  const auto& [c0, c1, c2] = options.centers;
+  if (!(0.0 <= c0 && c0 < c1 && c1 < c2 && c2 <= 1.0)) {
+    throw Error(
+        fmt::format("features: centers are {}, {}, {}; choose three in [0, 1], each above the one before", c0, c1, c2));
+  }
+  if (!(options.bandwidth > 0.0 && std::isfinite(options.bandwidth))) {
+    throw Error(fmt::format("features: bandwidth is {}; choose one above 0", options.bandwidth));
+  }
+  if (!(options.exclamation_nudge >= 0.0 && options.exclamation_nudge <= 1.0)) {
+    throw Error(fmt::format("features: exclamation_nudge is {}; choose one in [0, 1]", options.exclamation_nudge));
+  }
+}
+
+}  // namespace
+
+FeatureBank::FeatureBank(Lexicon lexicon, FeatureOptions options) : lexicon_(std::move(lexicon)), options_(options) {
+  check(options_);
+}
+
+const std::vector<std::string>& FeatureBank::names() const {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> list;
+    for (const Feature& feature : kFeatures) list.emplace_back(feature.name);
+    return list;
+  }();
+  return names;
+}
+
+FeatureMatrix FeatureBank::rows(const Sentence& sentence) const {
+  const SentenceContext context = describe(sentence, lexicon_, options_);
+  FeatureMatrix matrix = {.num_rows = context.tokens.size(), .num_features = kFeatures.size(), .values = {}};
+  matrix.values.reserve(matrix.num_rows * matrix.num_features);
+  for (Row t = 0; t < matrix.num_rows; ++t) {
+    for (const Feature& feature : kFeatures) matrix.values.push_back(static_cast<float>(feature.value(context, t)));
+  }
+  return matrix;
+}
+
+}  // namespace semfuse

@@ -1,0 +1,110 @@
+#include <fmt/format.h>
+
+#include <array>
+#include <utility>
+
+#include "semfuse/error.h"
+#include "semfuse/feature_bank.h"
+#include "text/synthetic_corpus.h"
+
+namespace semfuse {
+namespace {
+
+constexpr std::array<std::pair<WordClass, std::string_view>, 8> kWordClassNames = {{
+    {WordClass::subject, "subject"},
+    {WordClass::pronoun, "pronoun"},
+    {WordClass::verb, "verb"},
+    {WordClass::object, "object"},
+    {WordClass::intensifier, "intensifier"},
+    {WordClass::adjective, "adjective"},
+    {WordClass::punctuation, "punctuation"},
+    {WordClass::other, "other"},
+}};
+
+// The comparisons are negated, so that NaN is caught too.
+void check(const LexiconEntry& entry) {
+  if (entry.word.empty()) throw Error("lexicon: an entry has no word; give it one or remove it");
+  if (!(entry.polarity >= -1.0 && entry.polarity <= 1.0)) {
+    throw Error(
+        fmt::format("lexicon: the polarity of \"{}\" is {}; choose one in [-1, 1]", entry.word, entry.polarity));
+  }
+  if (!(entry.strength >= 0.0 && entry.strength <= 1.0)) {
+    throw Error(fmt::format("lexicon: the strength of \"{}\" is {}; choose one in [0, 1]", entry.word, entry.strength));
+  }
+  if (entry.polarity != 0.0 && entry.word_class != WordClass::adjective) {
+    throw Error(fmt::format("lexicon: \"{}\" has a polarity but is of class {}; only an adjective has one", entry.word,
+                            to_string(entry.word_class)));
+  }
+  if (entry.strength != 0.0 && entry.word_class != WordClass::intensifier) {
+    throw Error(fmt::format("lexicon: \"{}\" has a strength but is of class {}; only an intensifier has one",
+                            entry.word, to_string(entry.word_class)));
+  }
+}
+
+}  // namespace
+
+std::string_view to_string(WordClass word_class) {
+  for (const auto& [value, name] : kWordClassNames) {
+    if (value == word_class) return name;
+  }
+  return "other";
+}
+
+std::optional<WordClass> word_class_from_string(std::string_view name) {
+  for (const auto& [value, known_name] : kWordClassNames) {
+    if (known_name == name) return value;
+  }
+  return std::nullopt;
+}
+
+Lexicon::Lexicon(std::vector<LexiconEntry> entries) : entries_(std::move(entries)) {
+  index_.reserve(entries_.size());
+  for (std::size_t i = 0; i < entries_.size(); ++i) {
+    check(entries_[i]);
+    const auto [first, added] = index_.emplace(entries_[i].word, i);
+    if (!added) {
+      throw Error(fmt::format("lexicon: entry {} \"{}\" appears twice (first as entry {}); remove one", i + 1,
+                              entries_[i].word, first->second + 1));
+    }
+  }
+}
+
+Lexicon Lexicon::synthetic() {
+  std::vector<LexiconEntry> entries;
+  const auto add = [&entries](std::string_view word, WordClass word_class, double polarity = 0.0,
+                              double strength = 0.0) {
+    entries.push_back({std::string(word), word_class, polarity, strength});
+  };
+  for (const SyntheticSubject& subject : kSyntheticSubjects) add(subject.name, WordClass::subject);
+  for (const std::string_view word : kSyntheticPronouns) add(word, WordClass::pronoun);
+  // Never drawn, since every subject has a pronoun of its own, but a prompt may use it.
+  add("they", WordClass::pronoun);
+  for (const std::string_view word : kSyntheticVerbs) add(word, WordClass::verb);
+  for (const std::string_view word : kSyntheticObjects) add(word, WordClass::object);
+  for (const SyntheticIntensifier& intensifier : kSyntheticIntensifiers) {
+    add(intensifier.word, WordClass::intensifier, 0.0, intensifier.strength);
+  }
+  for (const std::string_view word : kSyntheticPositive) add(word, WordClass::adjective, +1.0);
+  for (const std::string_view word : kSyntheticNegative) add(word, WordClass::adjective, -1.0);
+  add(kSyntheticComma, WordClass::punctuation);
+  for (const SyntheticMark& mark : kSyntheticFinalMarks) add(mark.word, WordClass::punctuation);
+  add(kSyntheticArticle, WordClass::other);
+  for (const std::string_view word : kSyntheticConjunctions) add(word, WordClass::other);
+  return Lexicon(std::move(entries));
+}
+
+const LexiconEntry* Lexicon::find(std::string_view word) const {
+  const auto found = index_.find(std::string(word));
+  return found == index_.end() ? nullptr : &entries_[found->second];
+}
+
+std::vector<std::string> Lexicon::words(WordClass word_class, int polarity_sign) const {
+  std::vector<std::string> words;
+  for (const LexiconEntry& entry : entries_) {
+    const bool sign_fits = polarity_sign == 0 || entry.polarity * polarity_sign > 0.0;
+    if (entry.word_class == word_class && sign_fits) words.push_back(entry.word);
+  }
+  return words;
+}
+
+}  // namespace semfuse
