@@ -1,0 +1,172 @@
+#include "io/file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <system_error>
+#include <utility>
+
+#include "semfuse/error.h"
+
+namespace semfuse {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string advice(int code) {
+  switch (code) {
+    case ENOENT:
+      return "check the path";
+    case EACCES:
+    case EPERM:
+    case EROFS:
+      return "check its permissions";
+    case ENOSPC:
+    case EDQUOT:
+    case EFBIG:
+      return "free some space or write elsewhere";
+    case ENAMETOOLONG:
+      return "choose a shorter name";
+    default:
+      return "check the path and the disk";
+  }
+}
+
+[[noreturn]] void fail(const fs::path& path, std::string_view verb, int code) {
+  const std::string reason = std::generic_category().message(code);
+  throw Error(fmt::format("{}: cannot {}: {}; {}", path.string(), verb, reason, advice(code)));
+}
+
+// Owns a file descriptor.
+class Descriptor {
+ public:
+  explicit Descriptor(int number) : number_(number) {}
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  ~Descriptor() {
+    if (number_ >= 0) ::close(number_);
+  }
+  int number() const { return number_; }
+  // Closes now, so that a delayed write error is seen; false with errno set on failure.
+  bool close() { return ::close(std::exchange(number_, -1)) == 0; }
+
+ private:
+  int number_;
+};
+
+// Removes a file when it goes out of scope, unless it was released.
+class TemporaryFile {
+ public:
+  explicit TemporaryFile(fs::path path) : path_(std::move(path)) {}
+  TemporaryFile(const TemporaryFile&) = delete;
+  TemporaryFile& operator=(const TemporaryFile&) = delete;
+  ~TemporaryFile() {
+    if (!path_.empty()) ::unlink(path_.c_str());
+  }
+  void release() { path_.clear(); }
+
+ private:
+  fs::path path_;
+};
+
+int open_retrying(const fs::path& path, int flags, mode_t mode = 0) {
+  int number;
+  do {
+    number = ::open(path.c_str(), flags | O_CLOEXEC, mode);
+  } while (number < 0 && errno == EINTR);
+  return number;
+}
+
+template <typename Container>
+Container read_all(const fs::path& path, std::size_t max_size) {
+  const Descriptor file(open_retrying(path, O_RDONLY));
+  if (file.number() < 0) fail(path, "open", errno);
+  struct stat status {};
+  if (::fstat(file.number(), &status) != 0) fail(path, "read", errno);
+  if (S_ISDIR(status.st_mode)) throw Error(path.string() + ": is a directory; name a file");
+  if (!S_ISREG(status.st_mode) && !S_ISFIFO(status.st_mode)) {
+    throw Error(path.string() + ": is not a file; name a regular file or a pipe");
+  }
+  // The size is only a first guess: a pipe has none, and a file may change while it is read.
+  constexpr std::size_t kSmallest = 4096;
+  const auto declared = static_cast<std::size_t>(std::max<off_t>(status.st_size, 0));
+  Container bytes;
+  std::size_t size = 0;
+  while (true) {
+    if (size > max_size || declared > max_size) {
+      throw Error(fmt::format("{}: larger than {} bytes; name a smaller file", path.string(), max_size));
+    }
+    if (size == bytes.size()) bytes.resize(size == 0 ? std::max(declared + 1, kSmallest) : size + size / 2);
+    const ssize_t count = ::read(file.number(), bytes.data() + size, bytes.size() - size);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) fail(path, "read", errno);
+    if (count == 0) break;
+    size += static_cast<std::size_t>(count);
+  }
+  bytes.resize(size);
+  return bytes;
+}
+
+void write_all(const fs::path& path, const Descriptor& file, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t count = ::write(file.number(), text.data(), text.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) fail(path, "write", errno);
+    text.remove_prefix(static_cast<std::size_t>(count));
+  }
+}
+
+// Not mkstemp: its files are private to the user, while a model should have the usual permissions.
+std::pair<fs::path, int> create_temporary_beside(const fs::path& path) {
+  static std::atomic<unsigned> counter = 0;
+  while (true) {
+    fs::path temporary = path;
+    temporary += fmt::format(".tmp-{}-{}", ::getpid(), counter++);
+    const int number = open_retrying(temporary, O_WRONLY | O_CREAT | O_EXCL, 0666);
+    if (number >= 0) return {std::move(temporary), number};
+    if (errno != EEXIST) fail(path, "write", errno);
+  }
+}
+
+}  // namespace
+
+std::vector<std::byte> read_bytes(const fs::path& path, std::size_t max_size) {
+  return read_all<std::vector<std::byte>>(path, max_size);
+}
+
+std::string read_text(const fs::path& path, std::size_t max_size) {
+  return read_all<std::string>(path, max_size);
+}
+
+void write_atomically(const fs::path& path, std::span<const std::string_view> pieces) {
+  // A rename would replace a device or fail on a folder only after all the writing.
+  std::error_code ignored;
+  const fs::file_status status = fs::status(path, ignored);
+  if (fs::is_directory(status)) throw Error(path.string() + ": is a directory; name a file");
+  if (fs::exists(status) && !fs::is_regular_file(status)) {
+    throw Error(path.string() + ": is not a regular file; name another");
+  }
+  auto [temporary_path, number] = create_temporary_beside(path);
+  TemporaryFile temporary(temporary_path);
+  Descriptor file(number);
+  for (const std::string_view piece : pieces) write_all(path, file, piece);
+  // Some file systems cannot flush and say EINVAL; there is nothing more to do for them.
+  if (::fsync(file.number()) != 0 && errno != EINVAL) fail(path, "write", errno);
+  if (!file.close()) fail(path, "write", errno);
+  if (::rename(temporary_path.c_str(), path.c_str()) != 0) fail(path, "write", errno);
+  temporary.release();
+  // The new name is durable once its folder is flushed. The file is in place already, so a failure here is no failure.
+  const Descriptor folder(open_retrying(path.has_parent_path() ? path.parent_path() : ".", O_RDONLY | O_DIRECTORY));
+  if (folder.number() >= 0) ::fsync(folder.number());
+}
+
+void write_atomically(const fs::path& path, std::string_view text) {
+  write_atomically(path, std::span(&text, 1));
+}
+
+}  // namespace semfuse

@@ -1,0 +1,84 @@
+#include "io/tensor_archive_writer.h"
+
+#include <fmt/format.h>
+
+#include <bit>
+#include <cassert>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "io/file.h"
+#include "io/quoted_text.h"
+#include "semfuse/error.h"
+
+namespace semfuse {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "safetensors data is little-endian and used as it is");
+
+constexpr std::size_t kLengthBytes = 8;
+constexpr const char* kMetadataKey = "__metadata__";
+
+}  // namespace
+
+void TensorArchiveWriter::set_metadata(std::string key, std::string value) {
+  metadata_.insert_or_assign(std::move(key), std::move(value));
+}
+
+void TensorArchiveWriter::add(std::string name, std::vector<std::size_t> shape, std::span<const float> values) {
+  add(std::move(name), std::move(shape), DType::f32, std::as_bytes(values));
+}
+
+void TensorArchiveWriter::add(std::string name, std::vector<std::size_t> shape, std::span<const std::int32_t> values) {
+  add(std::move(name), std::move(shape), DType::i32, std::as_bytes(values));
+}
+
+void TensorArchiveWriter::add(std::string name, std::vector<std::size_t> shape, DType dtype,
+                              std::span<const std::byte> bytes) {
+  [[maybe_unused]] std::size_t size = size_of(dtype);
+  for (const std::size_t extent : shape) size *= extent;
+  assert(size == bytes.size());
+  if (name == kMetadataKey) throw Error("a tensor cannot be named __metadata__; choose another name");
+  if (!names_.insert(name).second) {
+    throw Error(fmt::format("two tensors are named {}; rename one", quoted_text(name)));
+  }
+  const std::size_t begin = tensors_.empty() ? 0 : tensors_.back().end;
+  tensors_.push_back({std::move(name), dtype, std::move(shape), begin, begin + bytes.size()});
+  pieces_.emplace_back(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+}
+
+std::string TensorArchiveWriter::header() const {
+  nlohmann::ordered_json header = nlohmann::ordered_json::object();
+  if (!metadata_.empty()) header[kMetadataKey] = metadata_;
+  for (const TensorInfo& tensor : tensors_) {
+    header[tensor.name] = {
+        {"dtype", to_string(tensor.dtype)}, {"shape", tensor.shape}, {"data_offsets", {tensor.begin, tensor.end}}};
+  }
+  std::string text;
+  try {
+    text = header.dump();
+  } catch (const nlohmann::json::exception&) {
+    throw Error("a tensor's name or the metadata is not UTF-8; write it as UTF-8");
+  }
+  text.append((kLengthBytes - text.size() % kLengthBytes) % kLengthBytes, ' ');
+  const std::uint64_t size = text.size();
+  std::string length(kLengthBytes, '\0');
+  std::memcpy(length.data(), &size, kLengthBytes);
+  return length + text;
+}
+
+std::string TensorArchiveWriter::encode() const {
+  std::string bytes = header();
+  for (const std::string_view piece : pieces_) bytes += piece;
+  return bytes;
+}
+
+void TensorArchiveWriter::save(const std::filesystem::path& path) const {
+  const std::string head = header();
+  std::vector<std::string_view> pieces = {head};
+  pieces.insert(pieces.end(), pieces_.begin(), pieces_.end());
+  write_atomically(path, pieces);
+}
+
+}  // namespace semfuse

@@ -1,0 +1,44 @@
+// Writes named tensors and text metadata as a safetensors file, the same bytes for the same content.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "io/tensor_info.h"
+
+namespace semfuse {
+
+// Collects tensors and writes them in the order they were added, metadata sorted by key, so that equal content gives
+// equal bytes. The numbers are not copied: they must live until encode() or save().
+class TensorArchiveWriter {
+ public:
+  void set_metadata(std::string key, std::string value);
+
+  // Throws Error if the name is taken or reserved; asserts that the shape fits the number of elements.
+  void add(std::string name, std::vector<std::size_t> shape, std::span<const float> values);
+  void add(std::string name, std::vector<std::size_t> shape, std::span<const std::int32_t> values);
+
+  // The bytes of the file. Throws Error if a name or metadata is not UTF-8.
+  std::string encode() const;
+
+  // Writes the file atomically. Throws Error.
+  void save(const std::filesystem::path& path) const;
+
+ private:
+  void add(std::string name, std::vector<std::size_t> shape, DType dtype, std::span<const std::byte> bytes);
+  std::string header() const;
+
+  std::map<std::string, std::string> metadata_;
+  std::vector<TensorInfo> tensors_;
+  std::set<std::string> names_;
+  std::vector<std::string_view> pieces_;
+};
+
+}  // namespace semfuse
