@@ -1,5 +1,5 @@
-// Matrix products on one thread. Every element of a result is one sum over k in ascending order, whatever the tiling, so that
-// results do not depend on how rows are shared between threads.
+// Matrix products on one thread. The order of every element's sum depends on the inner size alone, so that results do not
+// depend on how rows are shared between threads.
 //
 // OpenBLAS was measured and left out (docs/architecture.md): it repacks the weights at each call, which small matrices do not
 // pay back, and falls to an SSE kernel on processors younger than itself.
@@ -31,14 +31,11 @@ void pack_transposed(ConstMatrix b, float* packed);
 struct MatmulOptions {
   const float* bias = nullptr;  // [cols], added to every row.
   bool relu = false;            // Negative results become 0.
-  bool accumulate = false;      // Add to what c holds (then neither bias nor relu).
+  bool accumulate = false;      // Add to what c holds, without relu.
 };
 
 // c [m, n] = a [m, k] · b [k, n]
 void matmul(ConstMatrix a, const PackedMatrix& b, Matrix c, const MatmulOptions& options = {});
-
-// The same for an unpacked b; for the small products of attention.
-void matmul(ConstMatrix a, ConstMatrix b, Matrix c, const MatmulOptions& options = {});
 
 // c [m, n] = aᵀ · b for a [k, m] and b [k, n]: weight gradients, where k runs over tokens.
 void matmul_transposed_a(ConstMatrix a, ConstMatrix b, Matrix c, bool accumulate = false);

@@ -1,0 +1,161 @@
+#include "kernels/attention.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/attention.cpp"
+#include "hwy/foreach_target.h"
+// Must come after foreach_target.h.
+#include "hwy/contrib/math/math-inl.h"
+#include "kernels/matmul-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace semfuse {
+namespace HWY_NAMESPACE {
+namespace {
+
+// target [cols, stride] = matrixᵀ, with zeros up to the stride.
+void transpose(ConstMatrix matrix, float* target, std::size_t stride) {
+  std::fill_n(target, matrix.cols() * stride, 0.0f);
+  for (std::size_t i = 0; i < matrix.rows(); ++i) {
+    const float* row = matrix.row(i);
+    for (std::size_t j = 0; j < matrix.cols(); ++j) target[j * stride + i] = row[j];
+  }
+}
+
+// c = a · b for an a and b that are read row by row.
+void product(ConstMatrix a, ConstMatrix b, Matrix c, bool whole_rows) {
+  multiply({.a = a.data(), .a_row_stride = a.stride(), .a_depth_stride = 1, .b = b.data(), .b_stride = b.stride(), .depth = b.rows(),
+            .c = c.data(), .c_stride = c.stride(), .cols = c.cols()},
+           c.rows(), whole_rows);
+}
+
+// c = aᵀ · b
+void transposed_product(ConstMatrix a, ConstMatrix b, Matrix c) {
+  multiply({.a = a.data(), .a_row_stride = 1, .a_depth_stride = a.stride(), .b = b.data(), .b_stride = b.stride(), .depth = b.rows(),
+            .c = c.data(), .c_stride = c.stride(), .cols = c.cols()},
+           c.rows(), false);
+}
+
+// Softmax of the first `count` of a row's scores times `scale`; the rest of its `stride` numbers become 0.
+HWY_INLINE void softmax_row(float* row, std::size_t count, std::size_t stride, float scale) {
+  const Tag d;
+  const std::size_t lanes = hn::Lanes(d);
+  const Vector lowest = hn::Set(d, -hwy::HighestValue<float>());
+  Vector largest = lowest;
+  for (std::size_t j = 0; j < count; j += lanes) {
+    const auto valid = hn::FirstN(d, count - j);
+    largest = hn::Max(largest, hn::IfThenElse(valid, hn::Load(d, row + j), lowest));
+  }
+  largest = hn::MaxOfLanes(d, largest);
+  const Vector factor = hn::Set(d, scale);
+  Vector sum = hn::Zero(d);
+  for (std::size_t j = 0; j < count; j += lanes) {
+    const Vector e = hn::IfThenElseZero(hn::FirstN(d, count - j), hn::Exp(d, hn::Mul(hn::Sub(hn::Load(d, row + j), largest), factor)));
+    sum = hn::Add(sum, e);
+    hn::Store(e, d, row + j);
+  }
+  const Vector inverse = hn::Div(hn::Set(d, 1.0f), hn::SumOfLanes(d, sum));
+  std::size_t j = 0;
+  for (; j < count; j += lanes) hn::Store(hn::Mul(hn::Load(d, row + j), inverse), d, row + j);
+  for (; j < stride; j += lanes) hn::Store(hn::Zero(d), d, row + j);
+}
+
+// dropped [length, length] = dropout(weights)
+void drop(const AttentionSite& site, ConstMatrix weights, Matrix dropped) {
+  const Tag d;
+  for (std::size_t i = 0; i < weights.rows(); ++i) {
+    const RowDropout dropout(site.dropout, site.first_dropout_row + i * site.dropout_row_step);
+    for (std::size_t j = 0; j < weights.stride(); j += hn::Lanes(d)) {
+      hn::Store(dropout.apply(hn::Load(d, weights.row(i) + j), j), d, dropped.row(i) + j);
+    }
+  }
+}
+
+void AttentionForward(const AttentionSite& site, ConstMatrix q, ConstMatrix k, ConstMatrix v, Matrix weights, Matrix context,
+                      float* scratch) {
+  const std::size_t length = q.rows();
+  const std::size_t head_width = q.cols();
+  const std::size_t stride = attention_stride(length);
+  assert(weights.stride() == stride);
+  float* k_transposed = scratch;
+  Matrix dropped(scratch + head_width * stride, length, length, stride);
+
+  transpose(k, k_transposed, stride);
+  product(q, ConstMatrix(k_transposed, head_width, length, stride), weights, true);
+  const float scale = 1.0f / std::sqrt(static_cast<float>(head_width));
+  for (std::size_t i = 0; i < length; ++i) softmax_row(weights.row(i), site.causal ? i + 1 : length, stride, scale);
+  if (!site.dropout.active()) {
+    product(weights, v, context, false);
+    return;
+  }
+  drop(site, weights, dropped);
+  product(dropped, v, context, false);
+}
+
+void AttentionBackward(const AttentionSite& site, ConstMatrix q, ConstMatrix k, ConstMatrix v, ConstMatrix weights,
+                       ConstMatrix d_context, Matrix d_q, Matrix d_k, Matrix d_v, float* scratch) {
+  const Tag d;
+  const std::size_t lanes = hn::Lanes(d);
+  const std::size_t length = q.rows();
+  const std::size_t head_width = q.cols();
+  const std::size_t stride = attention_stride(length);
+  float* v_transposed = scratch;
+  Matrix dropped(scratch + head_width * stride, length, length, stride);
+  Matrix d_scores(dropped.data() + length * stride, length, length, stride);
+
+  // context = dropout(weights) · v
+  drop(site, weights, dropped);
+  transposed_product(dropped, d_context, d_v);
+  transpose(v, v_transposed, stride);
+  product(d_context, ConstMatrix(v_transposed, head_width, length, stride), d_scores, true);
+
+  // weights = softmax(scores · scale)
+  const Vector scale = hn::Set(d, 1.0f / std::sqrt(static_cast<float>(head_width)));
+  for (std::size_t i = 0; i < length; ++i) {
+    const RowDropout dropout(site.dropout, site.first_dropout_row + i * site.dropout_row_step);
+    const float* w = weights.row(i);
+    float* g = d_scores.row(i);
+    const std::size_t last = std::min(stride, (length + lanes - 1) / lanes * lanes);
+    Vector dot = hn::Zero(d);
+    for (std::size_t j = 0; j < last; j += lanes) {
+      const Vector d_weight = dropout.apply(hn::Load(d, g + j), j);
+      dot = hn::MulAdd(d_weight, hn::Load(d, w + j), dot);
+      hn::Store(d_weight, d, g + j);
+    }
+    dot = hn::SumOfLanes(d, dot);
+    for (std::size_t j = 0; j < last; j += lanes) {
+      hn::Store(hn::Mul(hn::Mul(hn::Load(d, w + j), hn::Sub(hn::Load(d, g + j), dot)), scale), d, g + j);
+    }
+  }
+
+  // scores = q · kᵀ
+  product(d_scores, k, d_q, false);
+  transposed_product(d_scores, q, d_k);
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace semfuse
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace semfuse {
+
+HWY_EXPORT(AttentionForward);
+HWY_EXPORT(AttentionBackward);
+
+void attention_forward(const AttentionSite& site, ConstMatrix q, ConstMatrix k, ConstMatrix v, Matrix weights, Matrix context,
+                       float* scratch) {
+  HWY_DYNAMIC_DISPATCH(AttentionForward)(site, q, k, v, weights, context, scratch);
+}
+
+void attention_backward(const AttentionSite& site, ConstMatrix q, ConstMatrix k, ConstMatrix v, ConstMatrix weights,
+                        ConstMatrix d_context, Matrix d_q, Matrix d_k, Matrix d_v, float* scratch) {
+  HWY_DYNAMIC_DISPATCH(AttentionBackward)(site, q, k, v, weights, d_context, d_q, d_k, d_v, scratch);
+}
+
+}  // namespace semfuse
+#endif

@@ -1,0 +1,22 @@
+// Residual connection, dropout and layer normalisation of rows, in one pass each way.
+#pragma once
+
+#include <cstddef>
+
+#include "core/matrix_view.h"
+#include "kernels/dropout.h"
+
+namespace semfuse {
+
+constexpr float kLayerNormEpsilon = 1e-5f;
+
+// y = gamma ∘ x_hat + beta, where x_hat is residual + dropout(branch) brought to mean 0 and variance 1 in each row.
+// `branch` becomes x_hat, which backward needs with inv_std [rows]. Row i of the dropout mask is first_row + i.
+void add_layer_norm_forward(Matrix branch, ConstMatrix residual, const DropoutMask& dropout, std::size_t first_row,
+                            const float* gamma, const float* beta, float* inv_std, Matrix y);
+
+// d_y becomes the gradient of residual + dropout(branch), x_hat that of branch; d_gamma and d_beta [cols] are added to.
+void add_layer_norm_backward(Matrix d_y, Matrix x_hat, const DropoutMask& dropout, std::size_t first_row, const float* gamma,
+                             const float* inv_std, float* d_gamma, float* d_beta);
+
+}  // namespace semfuse

@@ -1,0 +1,135 @@
+// Tiles of a matrix product in registers, shared by matmul and attention (Highway's -inl convention).
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <utility>
+
+#if defined(SEMFUSE_KERNELS_MATMUL_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef SEMFUSE_KERNELS_MATMUL_INL_H_
+#undef SEMFUSE_KERNELS_MATMUL_INL_H_
+#else
+#define SEMFUSE_KERNELS_MATMUL_INL_H_
+#endif
+
+#include "kernels/simd-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace semfuse {
+namespace HWY_NAMESPACE {
+
+// A tile of the result is kTileRows rows by at most kTileVectors vectors and lives in registers: 24 of AVX-512's 32, 12 of
+// AVX2's 16.
+constexpr std::size_t kTileRows = HWY_TARGET <= HWY_AVX3 ? 12 : 6;
+constexpr std::size_t kTileVectors = 2;
+
+HWY_INLINE std::size_t tile_cols() { return kTileVectors * hn::Lanes(Tag()); }
+
+// One tile's operands: element (r, k) of a is a[r * a_row_stride + k * a_depth_stride], row k of b is b + k * b_stride.
+struct Tile {
+  const float* a;
+  std::size_t a_row_stride;
+  std::size_t a_depth_stride;
+  const float* b;
+  std::size_t b_stride;
+  std::size_t depth;
+  float* c;
+  std::size_t c_stride;
+  std::size_t cols;             // Columns of c that are written, at most tile_cols().
+  const float* bias = nullptr;  // Of the tile's first column, or null.
+  bool relu = false;
+  bool accumulate = false;
+};
+
+// kWholeRows: rows of b may be read to the end of the tile's last vector, as packed ones are.
+template <std::size_t kRows, std::size_t kVectors, bool kWholeRows>
+void multiply_tile(const Tile& t) {
+  const Tag d;
+  const std::size_t lanes = hn::Lanes(d);
+  const std::size_t last = (kVectors - 1) * lanes;  // The last vector's first column, and how many columns it has.
+  const std::size_t rest = t.cols - last;
+  Vector sum0[kRows];
+  Vector sum1[kRows];
+
+  SEMFUSE_UNROLL
+  for (std::size_t r = 0; r < kRows; ++r) sum0[r] = sum1[r] = hn::Zero(d);
+  const float* a = t.a;
+  const float* b = t.b;
+  for (std::size_t k = 0; k < t.depth; ++k) {
+    const Vector b1 = kWholeRows ? hn::LoadU(d, b + last) : load_first(b + last, rest);
+    const Vector b0 = kVectors == 2 ? hn::LoadU(d, b) : b1;
+    SEMFUSE_UNROLL
+    for (std::size_t r = 0; r < kRows; ++r) {
+      const Vector a_r = hn::Set(d, a[r * t.a_row_stride]);
+      if (kVectors == 2) sum0[r] = hn::MulAdd(a_r, b0, sum0[r]);
+      sum1[r] = hn::MulAdd(a_r, b1, sum1[r]);
+    }
+    a += t.a_depth_stride;
+    b += t.b_stride;
+  }
+
+  Vector bias0 = hn::Zero(d);
+  Vector bias1 = hn::Zero(d);
+  if (t.bias) {
+    if (kVectors == 2) bias0 = hn::LoadU(d, t.bias);
+    bias1 = load_first(t.bias + last, rest);
+  }
+  SEMFUSE_UNROLL
+  for (std::size_t r = 0; r < kRows; ++r) {
+    float* c = t.c + r * t.c_stride;
+    const auto finish = [&](Vector v, const float* old, std::size_t count) HWY_ATTR {
+      if (t.accumulate) return hn::Add(v, load(old, count));
+      return t.relu ? hn::Max(v, hn::Zero(d)) : v;
+    };
+    if (kVectors == 2) hn::StoreU(finish(hn::Add(sum0[r], bias0), c, lanes), d, c);
+    store(finish(hn::Add(sum1[r], bias1), c + last, rest), c + last, rest);
+  }
+}
+
+using TileFunction = void (*)(const Tile&);
+
+template <std::size_t kVectors, bool kWholeRows, std::size_t... kIndex>
+TileFunction tile_function(std::size_t rows, std::index_sequence<kIndex...>) {
+  static constexpr std::array<TileFunction, sizeof...(kIndex)> functions = {&multiply_tile<kIndex + 1, kVectors, kWholeRows>...};
+  return functions[rows - 1];
+}
+
+// The function for a tile of `rows` rows (1 ... kTileRows) and `cols` columns.
+HWY_INLINE TileFunction tile_function(std::size_t rows, std::size_t cols, bool whole_rows) {
+  constexpr auto rows_of_a_tile = std::make_index_sequence<kTileRows>();
+  if (cols > hn::Lanes(Tag())) {
+    return whole_rows ? tile_function<2, true>(rows, rows_of_a_tile) : tile_function<2, false>(rows, rows_of_a_tile);
+  }
+  return whole_rows ? tile_function<1, true>(rows, rows_of_a_tile) : tile_function<1, false>(rows, rows_of_a_tile);
+}
+
+// Computes the tiles of one panel of columns, top to bottom; `tile` describes the first of them.
+HWY_INLINE void multiply_panel(Tile tile, std::size_t rows, bool whole_rows) {
+  const TileFunction full = tile_function(kTileRows, tile.cols, whole_rows);
+  std::size_t r = 0;
+  for (; r + kTileRows <= rows; r += kTileRows) {
+    full(tile);
+    tile.a += kTileRows * tile.a_row_stride;
+    tile.c += kTileRows * tile.c_stride;
+  }
+  if (r < rows) tile_function(rows - r, tile.cols, whole_rows)(tile);
+}
+
+// c [rows, cols] (+)= a · b for operands that are read where they are; `tile` describes the whole product. With whole_rows the
+// rows of b may be read up to the next multiple of the vector length.
+HWY_INLINE void multiply(Tile tile, std::size_t rows, bool whole_rows) {
+  const std::size_t cols = tile.cols;
+  for (std::size_t first = 0; first < cols; first += tile_cols()) {
+    Tile panel = tile;
+    panel.b += first;
+    panel.c += first;
+    if (tile.bias) panel.bias += first;
+    panel.cols = std::min(tile_cols(), cols - first);
+    multiply_panel(panel, rows, whole_rows || panel.cols % hn::Lanes(Tag()) == 0);
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace semfuse
+HWY_AFTER_NAMESPACE();
+
+#endif

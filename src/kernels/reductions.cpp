@@ -1,0 +1,57 @@
+#include "kernels/reductions.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/reductions.cpp"
+#include "hwy/foreach_target.h"
+// Must come after foreach_target.h.
+#include "kernels/simd-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace semfuse {
+namespace HWY_NAMESPACE {
+namespace {
+
+void ColumnSums(ConstMatrix x, float* sums) {
+  const Tag d;
+  for_vectors(x.cols(), [&](std::size_t j, std::size_t count) HWY_ATTR {
+    // Four chains hide the latency of an addition.
+    Vector sum[4] = {hn::Zero(d), hn::Zero(d), hn::Zero(d), hn::Zero(d)};
+    for (std::size_t i = 0; i < x.rows(); ++i) sum[i % 4] = hn::Add(sum[i % 4], load(x.row(i) + j, count));
+    store(hn::Add(hn::Add(sum[0], sum[1]), hn::Add(sum[2], sum[3])), sums + j, count);
+  });
+}
+
+double SumOfSquares(const float* x, std::size_t size) {
+  const Tag d;
+  double total = 0.0;
+  constexpr std::size_t kBlock = 4096;  // Short enough that the float sums of a lane stay exact to a few ulp.
+  for (std::size_t first = 0; first < size; first += kBlock) {
+    const std::size_t count = size - first < kBlock ? size - first : kBlock;
+    Vector sum = hn::Zero(d);
+    for_vectors(count, [&](std::size_t j, std::size_t n) HWY_ATTR {
+      const Vector v = load(x + first + j, n);
+      sum = hn::MulAdd(v, v, sum);
+    });
+    HWY_ALIGN float lanes[HWY_MAX_BYTES / sizeof(float)];
+    hn::Store(sum, d, lanes);
+    for (std::size_t i = 0; i < hn::Lanes(d); ++i) total += static_cast<double>(lanes[i]);
+  }
+  return total;
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace semfuse
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace semfuse {
+
+HWY_EXPORT(ColumnSums);
+HWY_EXPORT(SumOfSquares);
+
+void column_sums(ConstMatrix x, float* sums) { HWY_DYNAMIC_DISPATCH(ColumnSums)(x, sums); }
+double sum_of_squares(const float* x, std::size_t size) { return HWY_DYNAMIC_DISPATCH(SumOfSquares)(x, size); }
+
+}  // namespace semfuse
+#endif

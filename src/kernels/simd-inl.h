@@ -1,0 +1,110 @@
+// Vector helpers shared by the kernels, compiled once for each instruction set (Highway's -inl convention).
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/dropout.h"
+
+#if defined(SEMFUSE_KERNELS_SIMD_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef SEMFUSE_KERNELS_SIMD_INL_H_
+#undef SEMFUSE_KERNELS_SIMD_INL_H_
+#else
+#define SEMFUSE_KERNELS_SIMD_INL_H_
+#endif
+
+#include "hwy/highway.h"
+
+#if HWY_COMPILER_CLANG
+#define SEMFUSE_UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define SEMFUSE_UNROLL _Pragma("GCC unroll 16")
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace semfuse {
+namespace HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+using Tag = hn::ScalableTag<float>;
+using Vector = hn::Vec<Tag>;
+using MaskVector = hn::Mask<Tag>;
+
+// The first `count` floats at p, zeros in the other lanes; reads nothing beyond them.
+HWY_INLINE Vector load_first(const float* p, std::size_t count) {
+  const Tag d;
+#if HWY_MEM_OPS_MIGHT_FAULT
+  if (count < hn::Lanes(d)) {
+    HWY_ALIGN float lanes[HWY_MAX_BYTES / sizeof(float)] = {};
+    for (std::size_t i = 0; i < count; ++i) lanes[i] = p[i];
+    return hn::Load(d, lanes);
+  }
+  return hn::LoadU(d, p);
+#else
+  return hn::MaskedLoad(hn::FirstN(d, count), d, p);
+#endif
+}
+
+HWY_INLINE void store_first(Vector v, float* p, std::size_t count) {
+  const Tag d;
+#if HWY_MEM_OPS_MIGHT_FAULT
+  if (count < hn::Lanes(d)) {
+    HWY_ALIGN float lanes[HWY_MAX_BYTES / sizeof(float)];
+    hn::Store(v, d, lanes);
+    for (std::size_t i = 0; i < count; ++i) p[i] = lanes[i];
+    return;
+  }
+  hn::StoreU(v, d, p);
+#else
+  hn::BlendedStore(v, hn::FirstN(d, count), d, p);
+#endif
+}
+
+// Calls body(column, count) for whole vectors of a row of `cols` numbers, and once more for what is left.
+template <class Body>
+HWY_INLINE void for_vectors(std::size_t cols, const Body& body) {
+  const std::size_t lanes = hn::Lanes(Tag());
+  std::size_t j = 0;
+  for (; j + lanes <= cols; j += lanes) body(j, lanes);
+  if (j < cols) body(j, cols - j);
+}
+
+HWY_INLINE Vector load(const float* p, std::size_t count) {
+  return count == hn::Lanes(Tag()) ? hn::LoadU(Tag(), p) : load_first(p, count);
+}
+
+HWY_INLINE void store(Vector v, float* p, std::size_t count) {
+  if (count == hn::Lanes(Tag())) {
+    hn::StoreU(v, Tag(), p);
+  } else {
+    store_first(v, p, count);
+  }
+}
+
+// DropoutMask::keeps for the columns `column` ... of a row, times the scale: scale where kept, 0 where dropped.
+class RowDropout {
+ public:
+  HWY_INLINE RowDropout(const DropoutMask& mask, std::size_t row)
+      : active_(mask.active()), row_key_(mask.row_key(row)), threshold_(mask.threshold), scale_(mask.scale) {}
+
+  HWY_INLINE Vector apply(Vector v, std::size_t column) const {
+    if (!active_) return v;
+    const hn::RebindToUnsigned<Tag> du;
+    auto x = hn::Add(hn::Set(du, row_key_), hn::Mul(hn::Iota(du, static_cast<std::uint32_t>(column)), hn::Set(du, DropoutMask::kColumnStep)));
+    x = hn::Mul(hn::Xor(x, hn::ShiftRight<16>(x)), hn::Set(du, 0x7FEB352Du));
+    x = hn::Mul(hn::Xor(x, hn::ShiftRight<15>(x)), hn::Set(du, 0x846CA68Bu));
+    x = hn::Xor(x, hn::ShiftRight<16>(x));
+    const auto keep = hn::RebindMask(Tag(), hn::Not(hn::Lt(x, hn::Set(du, threshold_))));
+    return hn::IfThenElseZero(keep, hn::Mul(v, hn::Set(Tag(), scale_)));
+  }
+
+ private:
+  bool active_;
+  std::uint32_t row_key_;
+  std::uint32_t threshold_;
+  float scale_;
+};
+
+}  // namespace HWY_NAMESPACE
+}  // namespace semfuse
+HWY_AFTER_NAMESPACE();
+
+#endif

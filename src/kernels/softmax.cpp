@@ -1,0 +1,98 @@
+#include "kernels/softmax.h"
+
+#include <cmath>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/softmax.cpp"
+#include "hwy/foreach_target.h"
+// Must come after foreach_target.h.
+#include "kernels/sigmoid-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace semfuse {
+namespace HWY_NAMESPACE {
+namespace {
+
+float LogSumExp(const float* z, std::size_t size) {
+  const Tag d;
+  const Vector lowest = hn::Set(d, -hwy::HighestValue<float>());
+  Vector largest = lowest;
+  for_vectors(size, [&](std::size_t j, std::size_t count) HWY_ATTR {
+    largest = hn::Max(largest, hn::IfThenElse(hn::FirstN(d, count), load(z + j, count), lowest));
+  });
+  largest = hn::MaxOfLanes(d, largest);
+  Vector total = hn::Zero(d);
+  for_vectors(size, [&](std::size_t j, std::size_t count) HWY_ATTR {
+    const Vector e = hn::Exp(d, hn::Sub(load(z + j, count), largest));
+    total = hn::Add(total, hn::IfThenElseZero(hn::FirstN(d, count), e));
+  });
+  return hn::GetLane(largest) + std::log(hn::GetLane(hn::SumOfLanes(d, total)));
+}
+
+float Sum(const float* z, std::size_t size) {
+  const Tag d;
+  Vector total = hn::Zero(d);
+  for_vectors(size, [&](std::size_t j, std::size_t count) HWY_ATTR { total = hn::Add(total, load(z + j, count)); });
+  return hn::GetLane(hn::SumOfLanes(d, total));
+}
+
+void SoftmaxGradient(float* z, std::size_t size, float log_sum, float floor, float scale) {
+  const Tag d;
+  const Vector shift = hn::Set(d, log_sum);
+  const Vector low = hn::Set(d, floor);
+  const Vector factor = hn::Set(d, scale);
+  for_vectors(size, [&](std::size_t j, std::size_t count) HWY_ATTR {
+    const Vector p = hn::Exp(d, hn::Sub(load(z + j, count), shift));
+    store(hn::Mul(hn::Sub(p, low), factor), z + j, count);
+  });
+}
+
+// -t ln σ(z) - (1 - t) ln(1 - σ(z)) = max(z, 0) - z t + ln(1 + exp(-|z|))
+float SigmoidCrossEntropy(float* z, const float* target, std::size_t size, float scale) {
+  const Tag d;
+  const Vector factor = hn::Set(d, scale);
+  Vector total = hn::Zero(d);
+  for_vectors(size, [&](std::size_t j, std::size_t count) HWY_ATTR {
+    const Vector z_j = load(z + j, count);
+    const Vector t = load(target + j, count);
+    const Vector tail = hn::Log1p(d, hn::Exp(d, hn::Max(hn::Neg(hn::Abs(z_j)), hn::Set(d, -87.0f))));
+    const Vector loss = hn::Add(hn::NegMulAdd(z_j, t, hn::Max(z_j, hn::Zero(d))), tail);
+    total = hn::Add(total, hn::IfThenElseZero(hn::FirstN(d, count), loss));
+    store(hn::Mul(hn::Sub(sigmoid(z_j), t), factor), z + j, count);
+  });
+  return hn::GetLane(hn::SumOfLanes(d, total));
+}
+
+void Sigmoid(float* z, std::size_t size) {
+  for_vectors(size, [&](std::size_t j, std::size_t count) HWY_ATTR { store(sigmoid(load(z + j, count)), z + j, count); });
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace semfuse
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace semfuse {
+
+HWY_EXPORT(LogSumExp);
+HWY_EXPORT(Sum);
+HWY_EXPORT(SoftmaxGradient);
+HWY_EXPORT(SigmoidCrossEntropy);
+HWY_EXPORT(Sigmoid);
+
+float log_sum_exp(const float* z, std::size_t size) { return HWY_DYNAMIC_DISPATCH(LogSumExp)(z, size); }
+float sum(const float* z, std::size_t size) { return HWY_DYNAMIC_DISPATCH(Sum)(z, size); }
+
+void softmax_gradient(float* z, std::size_t size, float log_sum, float floor, float scale) {
+  HWY_DYNAMIC_DISPATCH(SoftmaxGradient)(z, size, log_sum, floor, scale);
+}
+
+float sigmoid_cross_entropy(float* z, const float* target, std::size_t size, float scale) {
+  return HWY_DYNAMIC_DISPATCH(SigmoidCrossEntropy)(z, target, size, scale);
+}
+
+void sigmoid(float* z, std::size_t size) { HWY_DYNAMIC_DISPATCH(Sigmoid)(z, size); }
+
+}  // namespace semfuse
+#endif
