@@ -5,6 +5,7 @@
 
 #include <cstring>
 #include <filesystem>
+#include <ostream>
 #include <string>
 
 #include "io/file.h"
@@ -137,6 +138,10 @@ struct BadHeader {
   std::size_t data_size;
   const char* message;
 };
+
+void PrintTo(const BadHeader& bad, std::ostream* out) {
+  *out << bad.name;
+}
 
 class TensorArchiveRefusal : public testing::TestWithParam<BadHeader> {};
 

@@ -1,0 +1,72 @@
+#include "experiment/fit.h"
+
+#include <fmt/format.h>
+
+#include "experiment/keys.h"
+#include "semfuse/vocabulary.h"
+
+namespace semfuse {
+namespace {
+
+// Four blocks of this size, as training keeps them, are 32 GiB; the largest step takes as much again.
+constexpr double kMaxParameters = 2147483648.0;
+constexpr double kMaxStepNumbers = 4.0 * kMaxParameters;
+constexpr double kBytesPerGiB = 1024.0 * 1024.0 * 1024.0;
+
+// Near enough for a limit, and in floating point, where no product overflows.
+double num_parameters(const ModelOptions& model) {
+  const auto width = static_cast<double>(model.width);
+  const auto inner = static_cast<double>(model.feed_forward);
+  const auto head = static_cast<double>(model.feature_head);
+  const auto vocab_size = static_cast<double>(synthetic_corpus_words().size() + 3);
+  const double layer = width * (4.0 * width + 2.0 * inner + 9.0) + inner;
+  const double fusion = model.fusion ? width * (2.0 * width + head + 32.0) + 32.0 * head : 0.0;
+  return vocab_size * width + static_cast<double>(model.layers) * layer + fusion;
+}
+
+double num_step_numbers(const Experiment& experiment) {
+  const ModelOptions& model = experiment.model;
+  const auto length = static_cast<double>(experiment.corpus.max_length);
+  const double num_tokens = static_cast<double>(experiment.training.batch) * length;
+  const double per_token = 10.0 * static_cast<double>(model.width) + 3.0 * static_cast<double>(model.feed_forward) +
+                           static_cast<double>(model.heads) * length;
+  return num_tokens * static_cast<double>(model.layers) * per_token;
+}
+
+}  // namespace
+
+std::optional<Misfit> find_misfit(const Experiment& experiment) {
+  for (const Key& key : experiment_keys()) {
+    if (const Complaint complaint = key.check(experiment)) {
+      return Misfit{{key.full_name()}, key.full_name() + " " + *complaint};
+    }
+  }
+  const ModelOptions& model = experiment.model;
+  if (model.width % model.heads != 0) {
+    return Misfit{{"model.heads", "model.width"},
+                  fmt::format("model.width is {}, not a multiple of model.heads, {}; change one of them", model.width,
+                              model.heads)};
+  }
+  if (model.width % 2 != 0) {
+    return Misfit{
+        {"model.width"},
+        fmt::format("model.width is {}; it must be even, since positions are pairs of sine and cosine", model.width)};
+  }
+  if (const double parameters = num_parameters(model); parameters > kMaxParameters) {
+    return Misfit{
+        {"model.width", "model.layers", "model.feed_forward", "model.feature_head"},
+        fmt::format("model.width {}, model.layers {} and model.feed_forward {} make {:.3g} parameters, more than "
+                    "2^31; make the model smaller",
+                    model.width, model.layers, model.feed_forward, parameters)};
+  }
+  if (const double numbers = num_step_numbers(experiment); numbers > kMaxStepNumbers) {
+    return Misfit{
+        {"training.batch", "corpus.max_length", "model.width", "model.layers", "model.heads"},
+        fmt::format("training.batch {} with corpus.max_length {} could need {:.3g} GiB for one step; make the "
+                    "batch or the model smaller",
+                    experiment.training.batch, experiment.corpus.max_length, numbers * 4.0 / kBytesPerGiB)};
+  }
+  return std::nullopt;
+}
+
+}  // namespace semfuse
