@@ -165,6 +165,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadToml{"section_as_array", "[[model]]\nwidth = 3", "\"model\" is a section"},
         BadToml{"table_as_value", "[model.width]\na = 3", "model.width wants a whole number, got a table"},
         BadToml{"not_toml", "seed = 1\n[model\n", "c.toml:2:7: not valid TOML"},
+        BadToml{"dot_first_in_header", "[.a]", "c.toml: not valid TOML; compare"},
         BadToml{"key_twice", "seed = 1\nseed = 2\n", "c.toml:2:"},
         BadToml{"zero_byte", std::string("seed = 1\0", 9), "not valid TOML"},
         BadToml{"bad_utf8", "seed = \"\xFF\"", "not valid TOML"},

@@ -1,0 +1,6 @@
+#include "fuzz/experiment_entry.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  semfuse::fuzz_experiment({data, size});
+  return 0;
+}

@@ -1,0 +1,84 @@
+// Runs the fuzz targets over their seed corpus and random mutations of it, so that every build exercises them.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <random>
+
+#include "fuzz/experiment_entry.h"
+#include "fuzz/tensor_archive_entry.h"
+#include "io/file.h"
+
+namespace semfuse {
+namespace {
+
+namespace fs = std::filesystem;
+
+using Bytes = std::vector<std::uint8_t>;
+
+std::vector<Bytes> read_corpus(const char* name) {
+  std::vector<fs::path> paths;
+  for (const auto& entry : fs::directory_iterator(fs::path(SEMFUSE_SOURCE_DIR) / "tests/fuzz/corpus" / name)) {
+    paths.push_back(entry.path());
+  }
+  std::sort(paths.begin(), paths.end());
+  std::vector<Bytes> corpus;
+  for (const fs::path& path : paths) {
+    const std::string text = read_text(path);
+    corpus.emplace_back(text.begin(), text.end());
+  }
+  return corpus;
+}
+
+// A copy with one to four small changes: a byte set, inserted or removed, a run doubled, the end cut off.
+Bytes mutated(const std::vector<Bytes>& corpus, std::mt19937& random) {
+  const auto below = [&](std::size_t n) { return n == 0 ? 0 : random() % n; };
+  Bytes bytes = corpus[below(corpus.size())];
+  const std::size_t num_changes = 1 + below(4);
+  for (std::size_t i = 0; i < num_changes; ++i) {
+    const auto at = static_cast<std::ptrdiff_t>(below(bytes.size()));
+    const auto value = static_cast<std::uint8_t>(random());
+    switch (bytes.empty() ? 1 : below(5)) {
+      case 0:
+        bytes[static_cast<std::size_t>(at)] = value;
+        break;
+      case 1:
+        bytes.insert(bytes.begin() + at, value);
+        break;
+      case 2:
+        bytes.erase(bytes.begin() + at);
+        break;
+      case 3: {
+        const Bytes run(bytes.begin() + at, bytes.begin() + std::min<std::ptrdiff_t>(at + 16, std::ssize(bytes)));
+        bytes.insert(bytes.begin() + static_cast<std::ptrdiff_t>(below(bytes.size())), run.begin(), run.end());
+        break;
+      }
+      default:
+        bytes.resize(static_cast<std::size_t>(at));
+    }
+  }
+  return bytes;
+}
+
+template <typename Entry>
+void replay(const char* name, Entry entry) {
+  const std::vector<Bytes> corpus = read_corpus(name);
+  ASSERT_FALSE(corpus.empty());
+  std::size_t num_accepted = 0;
+  for (const Bytes& bytes : corpus) num_accepted += entry(bytes) ? 1 : 0;
+  EXPECT_GT(num_accepted, 0U);
+  EXPECT_LT(num_accepted, corpus.size());
+  std::mt19937 random(1);
+  for (int i = 0; i < 3000; ++i) entry(mutated(corpus, random));
+}
+
+TEST(FuzzReplay, TensorArchive) {
+  replay("tensor_archive", [](const Bytes& bytes) { return fuzz_tensor_archive(bytes); });
+}
+
+TEST(FuzzReplay, Experiment) {
+  replay("experiment", [](const Bytes& bytes) { return fuzz_experiment(bytes); });
+}
+
+}  // namespace
+}  // namespace semfuse
