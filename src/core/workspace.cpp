@@ -14,8 +14,6 @@ constexpr std::size_t kFloatsPerLine = kAlignment / sizeof(float);
 constexpr std::size_t kConflictingStride = 2048 / sizeof(float);
 constexpr std::size_t kSmallestBlock = std::size_t{1} << 18;
 
-std::size_t whole_lines(std::size_t floats) { return (floats + kFloatsPerLine - 1) / kFloatsPerLine * kFloatsPerLine; }
-
 }  // namespace
 
 void AlignedFloats::Free::operator()(float* p) const { std::free(p); }  // NOLINT(cppcoreguidelines-no-malloc)

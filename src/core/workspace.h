@@ -9,6 +9,9 @@
 
 namespace semfuse {
 
+// `floats` rounded up to whole cache lines, so that what follows is aligned to 64 bytes too.
+constexpr std::size_t whole_lines(std::size_t floats) { return (floats + 15) / 16 * 16; }
+
 // Floats in an aligned array of its own; for what lives longer than a step.
 class AlignedFloats {
  public:

@@ -17,8 +17,8 @@ void AdamW(const AdamWUpdate& u, std::size_t size, const float* gradient, float*
   const Vector decay = hn::Set(d, u.decay);
   const Vector beta1 = hn::Set(d, u.beta1);
   const Vector beta2 = hn::Set(d, u.beta2);
-  const Vector rest1 = hn::Set(d, 1.0f - u.beta1);
-  const Vector rest2 = hn::Set(d, 1.0f - u.beta2);
+  const Vector rest1 = hn::Set(d, u.rest1);
+  const Vector rest2 = hn::Set(d, u.rest2);
   const Vector step = hn::Set(d, u.step_size);
   const Vector correction = hn::Set(d, u.inverse_sqrt_correction);
   const Vector epsilon = hn::Set(d, u.epsilon);

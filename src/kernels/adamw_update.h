@@ -10,6 +10,8 @@ struct AdamWUpdate {
   float decay;           // 1 - learning rate · weight decay
   float beta1;
   float beta2;
+  float rest1;                    // 1 - beta1, rounded once
+  float rest2;                    // 1 - beta2, rounded once
   float step_size;                // learning rate / (1 - beta1^t)
   float inverse_sqrt_correction;  // 1 / sqrt(1 - beta2^t)
   float epsilon;

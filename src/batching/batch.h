@@ -1,0 +1,59 @@
+// Sentences packed end to end: no padding, no padding mask.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/matrix_view.h"
+#include "semfuse/vocabulary.h"
+
+namespace semfuse {
+
+// Consecutive whole sentences that one task works on. Shards are cut by the batch alone, never by the number of threads.
+struct Shard {
+  std::size_t index = 0;
+  std::size_t first_sentence = 0;
+  std::size_t num_sentences = 0;
+  std::size_t first_token = 0;
+  std::size_t num_tokens = 0;
+
+  template <class T>
+  MatrixView<T> rows_of(MatrixView<T> all) const {
+    return all.row_range(first_token, num_tokens);
+  }
+};
+
+struct Batch {
+  std::vector<TokenId> inputs;              // [num_tokens]
+  std::vector<TokenId> targets;             // [num_tokens]
+  std::vector<std::uint32_t> positions;     // [num_tokens], from 0 in each sentence
+  std::vector<std::size_t> first_token = {0};  // [num_sentences + 1]
+  std::size_t num_features = 0;
+  std::vector<float> features;              // [num_tokens, num_features]
+  std::vector<Shard> shards;
+
+  std::size_t num_tokens() const { return inputs.size(); }
+  std::size_t num_sentences() const { return first_token.size() - 1; }
+  std::size_t length(std::size_t sentence) const { return first_token[sentence + 1] - first_token[sentence]; }
+  std::size_t longest() const;
+  ConstMatrix feature_rows() const { return {features.data(), num_tokens(), num_features}; }
+};
+
+// Builds batches one sentence at a time.
+class BatchPacker {
+ public:
+  explicit BatchPacker(std::size_t num_features) { batch_.num_features = num_features; }
+
+  // One sentence: inputs and targets of equal length, at least 1, and a feature row for each input.
+  void add(std::span<const TokenId> inputs, std::span<const TokenId> targets, std::span<const float> features);
+
+  // The batch of all sentences added since the last call, cut into shards.
+  Batch take();
+
+ private:
+  Batch batch_;
+};
+
+}  // namespace semfuse

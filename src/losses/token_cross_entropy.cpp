@@ -1,0 +1,26 @@
+#include "losses/token_cross_entropy.h"
+
+#include <cassert>
+
+#include "kernels/softmax.h"
+
+namespace semfuse {
+
+double token_cross_entropy(Matrix logits, std::span<const TokenId> targets, double smoothing, float scale) {
+  assert(targets.size() == logits.rows());
+  const std::size_t vocab_size = logits.cols();
+  const double share = smoothing / static_cast<double>(vocab_size);
+  double total = 0.0;
+  for (std::size_t t = 0; t < logits.rows(); ++t) {
+    float* z = logits.row(t);
+    const auto target = static_cast<std::size_t>(targets[t]);
+    const float log_sum = log_sum_exp(z, vocab_size);
+    total += static_cast<double>(log_sum) - (1.0 - smoothing) * static_cast<double>(z[target]);
+    if (smoothing > 0.0) total -= share * static_cast<double>(sum(z, vocab_size));
+    softmax_gradient(z, vocab_size, log_sum, static_cast<float>(share), scale);
+    z[target] -= static_cast<float>(1.0 - smoothing) * scale;
+  }
+  return total;
+}
+
+}  // namespace semfuse

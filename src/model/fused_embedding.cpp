@@ -1,0 +1,89 @@
+#include "model/fused_embedding.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "kernels/activations.h"
+
+namespace semfuse {
+
+void PositionTable::reserve(std::size_t length) {
+  if (length <= length_) return;
+  numbers_.resize(length * width_);
+  for (std::size_t p = length_; p < length; ++p) {
+    for (std::size_t j = 0; j < width_; ++j) {
+      const double angle = static_cast<double>(p) * std::pow(10000.0, -static_cast<double>(j / 2 * 2) / static_cast<double>(width_));
+      numbers_[p * width_ + j] = static_cast<float>(j % 2 == 0 ? std::sin(angle) : std::cos(angle));
+    }
+  }
+  length_ = length;
+}
+
+FusedEmbedding::FusedEmbedding(ParameterLayout& layout, LinearList& linears, std::size_t vocab_size, std::size_t width,
+                               std::size_t num_features)
+    : width_(width), num_features_(num_features), table_(layout.add("tok.weight", {vocab_size, width})) {
+  if (num_features > 0) {
+    const Linear projection = linears.add("sem_proj", num_features, width, 0);
+    fusion_ = Fusion{.projection = projection, .gate = linears.add("gate", width + num_features, width, width)};
+  }
+}
+
+FusedEmbedding::Cache FusedEmbedding::allocate(const Batch& batch, Workspace& workspace) const {
+  Cache cache;
+  const std::size_t num_tokens = batch.num_tokens();
+  cache.h = workspace.matrix(num_tokens, width_);
+  if (fusion_) {
+    cache.joined = workspace.matrix(num_tokens, width_ + num_features_);
+    cache.u = workspace.matrix(num_tokens, width_);
+    cache.gate = workspace.matrix(num_tokens, width_);
+  }
+  return cache;
+}
+
+void FusedEmbedding::forward(const Pass& pass, const Shard& shard, ConstMatrix positions, Cache& cache) const {
+  const ConstMatrix table = pass.weights.matrix(pass.layout[table_]);
+  const Matrix h = shard.rows_of(cache.h);
+  const Matrix embedded = fusion_ ? shard.rows_of(cache.joined) : h;
+  for (std::size_t t = 0; t < shard.num_tokens; ++t) {
+    const auto token = static_cast<std::size_t>(pass.batch.inputs[shard.first_token + t]);
+    std::copy_n(table.row(token), width_, embedded.row(t));
+    if (fusion_) std::copy_n(pass.batch.feature_rows().row(shard.first_token + t), num_features_, embedded.row(t) + width_);
+  }
+  if (fusion_) {
+    pass.packed.forward(fusion_->projection, embedded.column_range(width_, num_features_), shard.rows_of(cache.u));
+    pass.packed.forward(fusion_->gate, embedded, shard.rows_of(cache.gate));
+    fuse_forward(embedded.column_range(0, width_), shard.rows_of(cache.u), shard.rows_of(cache.gate), h);
+  }
+  for (std::size_t t = 0; t < shard.num_tokens; ++t) {
+    add_rows(positions.row_range(pass.batch.positions[shard.first_token + t], 1), h.row_range(t, 1));
+  }
+}
+
+void FusedEmbedding::backward(const Pass& pass, const Shard& shard, Cache& cache, Matrix d_h) const {
+  if (!fusion_) return;
+  // h = e + u + gate ∘ u
+  fuse_backward(d_h, shard.rows_of(cache.u), shard.rows_of(cache.gate));
+  // gate = σ(W_g [e; s]); features have no gradient.
+  pass.packed.backward(fusion_->gate, shard.rows_of(cache.gate), d_h, true);
+}
+
+void FusedEmbedding::gradients(const Cache& cache, GradientTasks& tasks) const {
+  if (!fusion_) return;
+  tasks.add(fusion_->projection, cache.u, cache.joined.column_range(width_, num_features_));
+  tasks.add(fusion_->gate, cache.gate, cache.joined);
+}
+
+void FusedEmbedding::scatter_gradient(const Batch& batch, ConstMatrix d_e, Matrix d_table, ThreadPool& pool) const {
+  constexpr std::size_t kColumns = 32;  // Of one task: all tokens, a few columns.
+  pool.run((width_ + kColumns - 1) / kColumns, [&](std::size_t index, std::size_t) {
+    const std::size_t first = index * kColumns;
+    const std::size_t end = std::min(width_, first + kColumns);
+    for (std::size_t t = 0; t < batch.num_tokens(); ++t) {
+      const float* source = d_e.row(t);
+      float* target = d_table.row(static_cast<std::size_t>(batch.inputs[t]));
+      for (std::size_t j = first; j < end; ++j) target[j] += source[j];
+    }
+  });
+}
+
+}  // namespace semfuse

@@ -1,0 +1,57 @@
+// The input of the encoder: token embedding, gated semantic features, sinusoidal positions.
+#pragma once
+
+#include <optional>
+
+#include "core/workspace.h"
+#include "model/pass.h"
+
+namespace semfuse {
+
+// Row p holds sin(p / 10000^(2i/width)) at column 2i and the cosine at 2i + 1. Grows on demand.
+class PositionTable {
+ public:
+  explicit PositionTable(std::size_t width) : width_(width) {}
+  void reserve(std::size_t length);
+  ConstMatrix rows() const { return {numbers_.data(), length_, width_}; }
+
+ private:
+  std::size_t width_;
+  std::size_t length_ = 0;
+  std::vector<float> numbers_;
+};
+
+class FusedEmbedding {
+ public:
+  // Without features: plain embedding and positions.
+  FusedEmbedding(ParameterLayout& layout, LinearList& linears, std::size_t vocab_size, std::size_t width, std::size_t num_features);
+
+  ParameterId table() const { return table_; }
+
+  struct Cache {
+    Matrix joined;  // [num_tokens, width + num_features]: embedding e and features s side by side
+    Matrix u;       // [num_tokens, width]: projected features; backward: their gradient
+    Matrix gate;    // [num_tokens, width]: σ(W_g [e; s]); backward: the gradient of its argument
+    Matrix h;       // [num_tokens, width]: e + u + gate ∘ u + position
+  };
+  Cache allocate(const Batch& batch, Workspace& workspace) const;
+
+  void forward(const Pass& pass, const Shard& shard, ConstMatrix positions, Cache& cache) const;
+  // d_h becomes the gradient of e.
+  void backward(const Pass& pass, const Shard& shard, Cache& cache, Matrix d_h) const;
+  void gradients(const Cache& cache, GradientTasks& tasks) const;
+  // Adds every row of d_e to the gradient of its token's row, in the order of the tokens.
+  void scatter_gradient(const Batch& batch, ConstMatrix d_e, Matrix d_table, ThreadPool& pool) const;
+
+ private:
+  struct Fusion {
+    Linear projection;
+    Linear gate;
+  };
+  std::size_t width_;
+  std::size_t num_features_;
+  ParameterId table_;
+  std::optional<Fusion> fusion_;
+};
+
+}  // namespace semfuse

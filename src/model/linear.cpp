@@ -1,0 +1,112 @@
+#include "model/linear.h"
+
+#include <algorithm>
+
+#include "kernels/reductions.h"
+
+namespace semfuse {
+
+namespace {
+
+constexpr std::size_t kPackColumns = 256;   // Columns that one task packs; a multiple of every kernel's panel width.
+constexpr std::size_t kGradientRows = 192;  // Rows of a weight gradient that one task computes; a multiple of every tile's height.
+
+}  // namespace
+
+Linear LinearList::add(const std::string& name, std::size_t inputs, std::size_t outputs, std::size_t inputs_with_gradient) {
+  const ParameterId weight = layout_->add(name + ".weight", {outputs, inputs});
+  const ParameterId bias = layout_->add(name + ".bias", {outputs});
+  return add(weight, bias, inputs_with_gradient);
+}
+
+Linear LinearList::add(ParameterId weight, std::optional<ParameterId> bias, std::size_t inputs_with_gradient) {
+  const std::vector<std::size_t>& shape = (*layout_)[weight].shape;
+  all_.push_back({.weight = weight,
+                  .bias = bias,
+                  .inputs = shape[1],
+                  .outputs = shape[0],
+                  .inputs_with_gradient = inputs_with_gradient,
+                  .index = all_.size()});
+  return all_.back();
+}
+
+PackedWeights::PackedWeights(const ParameterLayout& layout, const std::vector<Linear>& linears) {
+  std::size_t size = 0;
+  for (const Linear& linear : linears) {
+    size += packed_size(linear.inputs, linear.outputs) + packed_size(linear.outputs, linear.inputs_with_gradient);
+  }
+  numbers_ = AlignedFloats(size);
+  float* next = numbers_.data();
+  for (const Linear& linear : linears) {
+    Entry entry;
+    entry.weight = layout[linear.weight];
+    if (linear.bias) {
+      entry.has_bias = true;
+      entry.bias_offset = layout[*linear.bias].offset;
+    }
+    entry.forward = {.data = next, .depth = linear.inputs, .cols = linear.outputs};
+    next += packed_size(linear.inputs, linear.outputs);
+    entry.backward = {.data = next, .depth = linear.outputs, .cols = linear.inputs_with_gradient};
+    next += packed_size(linear.outputs, linear.inputs_with_gradient);
+    for (const bool forward : {true, false}) {
+      const std::size_t cols = forward ? entry.forward.cols : entry.backward.cols;
+      for (std::size_t first = 0; first < cols; first += kPackColumns) {
+        tasks_.push_back({.entry = entries_.size(), .forward = forward, .first_column = first});
+      }
+    }
+    entries_.push_back(entry);
+  }
+}
+
+void PackedWeights::refresh(const ParameterBlock& weights, ThreadPool& pool) {
+  weights_ = weights.data();
+  pool.run(tasks_.size(), [&](std::size_t index, std::size_t) {
+    const Task& task = tasks_[index];
+    const Entry& entry = entries_[task.entry];
+    const PackedMatrix& target = task.forward ? entry.forward : entry.backward;
+    const std::size_t count = std::min(kPackColumns, target.cols - task.first_column);
+    const ConstMatrix weight = weights.matrix(entry.weight);
+    float* packed = numbers_.data() + (target.data - numbers_.data()) + task.first_column * target.depth;
+    if (task.forward) {
+      pack_transposed(weight.row_range(task.first_column, count), packed);
+    } else {
+      pack(weight.column_range(task.first_column, count), packed);
+    }
+  });
+}
+
+void PackedWeights::forward(const Linear& linear, ConstMatrix x, Matrix y, bool relu) const {
+  const Entry& entry = entries_[linear.index];
+  matmul(x, entry.forward, y, {.bias = entry.has_bias ? weights_ + entry.bias_offset : nullptr, .relu = relu});
+}
+
+void PackedWeights::backward(const Linear& linear, ConstMatrix d_y, Matrix d_x, bool accumulate) const {
+  matmul(d_y, entries_[linear.index].backward, d_x, {.accumulate = accumulate});
+}
+
+void GradientTasks::add(const Linear& linear, ConstMatrix d_y, ConstMatrix x, bool accumulate) {
+  const Matrix d_weight = gradients_->matrix((*layout_)[linear.weight]);
+  float* d_bias = linear.bias ? gradients_->vector((*layout_)[*linear.bias]) : nullptr;
+  for (std::size_t first = 0; first < linear.outputs; first += kGradientRows) {
+    const std::size_t count = std::min(kGradientRows, linear.outputs - first);
+    tasks_.push_back({.d_y = d_y.column_range(first, count),
+                      .x = x,
+                      .d_weight = d_weight.row_range(first, count),
+                      .d_bias = d_bias ? d_bias + first : nullptr,
+                      .accumulate = accumulate});
+  }
+}
+
+void GradientTasks::add_row_sum(ParameterId id, ConstMatrix rows) {
+  tasks_.push_back({.d_y = rows, .x = {}, .d_weight = {}, .d_bias = gradients_->vector((*layout_)[id])});
+}
+
+void GradientTasks::run(ThreadPool& pool) const {
+  pool.run(tasks_.size(), [&](std::size_t index, std::size_t) {
+    const Task& task = tasks_[index];
+    if (task.x.data()) matmul_transposed_a(task.d_y, task.x, task.d_weight, task.accumulate);
+    if (task.d_bias) column_sums(task.d_y, task.d_bias);
+  });
+}
+
+}  // namespace semfuse

@@ -1,0 +1,100 @@
+// y = x · Wᵀ + b: the map itself, its weights packed for the matrix kernels, and the tasks that compute weight gradients.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/matrix_view.h"
+#include "core/parameter_block.h"
+#include "core/thread_pool.h"
+#include "kernels/matmul.h"
+
+namespace semfuse {
+
+// Which parameters a linear map uses. Holds no numbers.
+struct Linear {
+  ParameterId weight{};             // [outputs, inputs]
+  std::optional<ParameterId> bias;  // [outputs]
+  std::size_t inputs = 0;
+  std::size_t outputs = 0;
+  std::size_t inputs_with_gradient = 0;  // Backward gives the gradient of the first so many inputs.
+  std::size_t index = 0;                 // Place in LinearList.
+};
+
+// All linear maps of a network, in the order in which they were added.
+class LinearList {
+ public:
+  explicit LinearList(ParameterLayout& layout) : layout_(&layout) {}
+
+  // A map with parameters `<name>.weight` and `<name>.bias` of its own.
+  Linear add(const std::string& name, std::size_t inputs, std::size_t outputs, std::size_t inputs_with_gradient);
+  // A map over parameters that exist already.
+  Linear add(ParameterId weight, std::optional<ParameterId> bias, std::size_t inputs_with_gradient);
+
+  const std::vector<Linear>& all() const { return all_; }
+
+ private:
+  ParameterLayout* layout_;
+  std::vector<Linear> all_;
+};
+
+// Every linear map's weights as the matrix kernels read them, forward and backward. Refreshed once a step.
+class PackedWeights {
+ public:
+  PackedWeights(const ParameterLayout& layout, const std::vector<Linear>& linears);
+
+  void refresh(const ParameterBlock& weights, ThreadPool& pool);
+
+  // y = x · Wᵀ + b, relu on request
+  void forward(const Linear& linear, ConstMatrix x, Matrix y, bool relu = false) const;
+  // d_x (+)= d_y · W
+  void backward(const Linear& linear, ConstMatrix d_y, Matrix d_x, bool accumulate) const;
+
+ private:
+  struct Entry {
+    ParameterInfo weight;
+    std::size_t bias_offset = 0;
+    bool has_bias = false;
+    PackedMatrix forward;
+    PackedMatrix backward;
+  };
+  struct Task {
+    std::size_t entry;
+    bool forward;
+    std::size_t first_column;
+  };
+  AlignedFloats numbers_;
+  std::vector<Entry> entries_;
+  std::vector<Task> tasks_;
+  const float* weights_ = nullptr;
+};
+
+// Weight gradients wait until the activation gradients of the whole batch are known; then each is one product over all tokens.
+// The list is cut into tasks by the sizes alone, so the order of every sum is fixed.
+class GradientTasks {
+ public:
+  GradientTasks(const ParameterLayout& layout, ParameterBlock& gradients) : layout_(&layout), gradients_(&gradients) {}
+
+  // d_W (+)= d_yᵀ · x, d_b = column sums of d_y
+  void add(const Linear& linear, ConstMatrix d_y, ConstMatrix x, bool accumulate = false);
+  // The gradient of `id` is the sum of the rows.
+  void add_row_sum(ParameterId id, ConstMatrix rows);
+
+  void run(ThreadPool& pool) const;
+
+ private:
+  struct Task {
+    ConstMatrix d_y;
+    ConstMatrix x;  // Empty: column sums only.
+    Matrix d_weight;
+    float* d_bias = nullptr;
+    bool accumulate = false;
+  };
+  const ParameterLayout* layout_;
+  ParameterBlock* gradients_;
+  std::vector<Task> tasks_;
+};
+
+}  // namespace semfuse

@@ -1,0 +1,71 @@
+// The whole network as one line per box: embedding, encoder, token head, feature head. Holds parameter ids and no numbers.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "core/workspace.h"
+#include "model/encoder_layer.h"
+#include "model/feature_head.h"
+#include "model/fused_embedding.h"
+
+namespace semfuse {
+
+class Network {
+ public:
+  // `num_features` is 0 for a model without fusion.
+  Network(const ModelOptions& options, std::size_t vocab_size, std::size_t num_features);
+
+  const ModelOptions& options() const { return options_; }
+  std::size_t vocab_size() const { return vocab_size_; }
+  std::size_t num_features() const { return num_features_; }
+  const ParameterLayout& layout() const { return layout_; }
+  const std::vector<Linear>& linears() const { return linears_.all(); }
+  const Linear& token_head() const { return token_head_; }
+  ParameterId token_table() const { return embedding_.table(); }
+
+  // PyTorch's default initial values, all encoder layers equal; number i of a parameter depends on (seed, parameter, i).
+  ParameterBlock initial_weights(std::uint64_t seed) const;
+
+  // What a pass over one batch stores, until the workspace is reset.
+  struct Activations {
+    FusedEmbedding::Cache embedding;
+    std::vector<EncoderLayer::Cache> layers;
+    std::optional<FeatureHead::Cache> feature_head;
+    std::size_t scratch_size = 0;  // Floats that each worker needs.
+
+    Matrix hidden() const { return layers.empty() ? embedding.h : layers.back().output(); }
+  };
+  Activations allocate(const Batch& batch, Workspace& workspace) const;
+
+  // Hidden states of a shard.
+  void forward(const Pass& pass, const Shard& shard, ConstMatrix positions, Activations& activations, float* scratch) const;
+  // d_x [shard tokens, width]: from the gradient of the hidden states to that of the embeddings.
+  void backward(const Pass& pass, const Shard& shard, Activations& activations, Matrix d_x, float* scratch) const;
+  // Every weight gradient but that of the token table.
+  void gradients(const Activations& activations, GradientTasks& tasks) const;
+
+  const FusedEmbedding& embedding() const { return embedding_; }
+  const std::optional<FeatureHead>& feature_head() const { return feature_head_; }
+
+  // Floating-point operations of the matrix products of forward and backward on real tokens: 2mnk each, backward twice forward.
+  double training_flops(const Batch& batch) const;
+
+ private:
+  ModelOptions options_;
+  std::size_t vocab_size_;
+  std::size_t num_features_;
+  ParameterLayout layout_;
+  LinearList linears_{layout_};
+  FusedEmbedding embedding_;
+  Linear token_head_;
+  std::vector<EncoderLayer> layers_;
+  std::optional<FeatureHead> feature_head_;
+
+ public:
+  Network(const Network&) = delete;
+  Network& operator=(const Network&) = delete;
+};
+
+}  // namespace semfuse

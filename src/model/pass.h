@@ -1,0 +1,38 @@
+// What a layer needs to know about the pass it takes part in.
+#pragma once
+
+#include <cstdint>
+
+#include "batching/batch.h"
+#include "core/parameter_block.h"
+#include "kernels/dropout.h"
+#include "model/linear.h"
+#include "semfuse/language_model.h"
+
+namespace semfuse {
+
+// Dropout of one training step; the default drops nothing, as in evaluation.
+struct DropoutPlan {
+  double rate = 0.0;
+  std::uint64_t seed = 0;
+  std::uint64_t step = 0;
+
+  // The mask of one of a layer's sites.
+  enum class Site : std::uint64_t { attention_weights, attention_output, feed_forward_inner, feed_forward_output };
+  DropoutMask mask(std::size_t layer, Site site) const {
+    return rate > 0.0 ? DropoutMask(rate, seed, step, layer * 4 + static_cast<std::uint64_t>(site)) : DropoutMask();
+  }
+};
+
+struct Pass {
+  const Batch& batch;
+  const ParameterLayout& layout;
+  const ParameterBlock& weights;
+  const PackedWeights& packed;
+  AttentionMask attention;
+  DropoutPlan dropout;
+
+  const float* vector(ParameterId id) const { return weights.vector(layout[id]); }
+};
+
+}  // namespace semfuse

@@ -1,0 +1,45 @@
+// Multi-head self-attention of packed sentences.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/workspace.h"
+#include "model/pass.h"
+
+namespace semfuse {
+
+class SelfAttention {
+ public:
+  SelfAttention(ParameterLayout& layout, LinearList& linears, const std::string& name, std::size_t width, std::size_t num_heads,
+                std::size_t layer);
+
+  struct Cache {
+    Matrix qkv;                      // [num_tokens, 3 · width]; backward: its gradient.
+    float* weights;                  // Attention weights of every sentence and head.
+    std::vector<std::size_t> first;  // [num_sentences]: where a sentence's weights begin.
+    Matrix context;                  // [num_tokens, width]
+  };
+  Cache allocate(const Batch& batch, Workspace& workspace) const;
+  // Floats of scratch for one worker.
+  std::size_t scratch_size(const Batch& batch) const;
+
+  // y = attention(x) before dropout
+  void forward(const Pass& pass, const Shard& shard, ConstMatrix x, Cache& cache, Matrix y, float* scratch) const;
+  // d_x += the gradient of x; d_context is scratch of x's shape.
+  void backward(const Pass& pass, const Shard& shard, Cache& cache, ConstMatrix d_y, Matrix d_context, Matrix d_x, float* scratch) const;
+  void gradients(const Cache& cache, ConstMatrix x, ConstMatrix d_y, GradientTasks& tasks) const;
+
+ private:
+  std::size_t head_width() const { return width_ / num_heads_; }
+  template <class Visit>
+  void for_each_head(const Pass& pass, const Shard& shard, const Cache& cache, const Visit& visit) const;
+
+  std::size_t width_;
+  std::size_t num_heads_;
+  std::size_t layer_;
+  Linear in_proj_;
+  Linear out_proj_;
+};
+
+}  // namespace semfuse

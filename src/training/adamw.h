@@ -1,0 +1,41 @@
+// The optimizer: clipping to a global norm, AdamW, and the learning-rate schedule.
+#pragma once
+
+#include <cstdint>
+
+#include "core/parameter_block.h"
+#include "core/thread_pool.h"
+
+namespace semfuse {
+
+// Linear warmup from 0, then a cosine down to 0 at total_steps.
+double learning_rate(double highest, std::uint64_t step, std::uint64_t warmup_steps, std::uint64_t total_steps);
+
+struct AdamWOptions {
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double epsilon = 1e-8;
+  double weight_decay = 0.01;
+  double clip_norm = 1.0;
+};
+
+class AdamW {
+ public:
+  AdamW(const ParameterLayout& layout, const AdamWOptions& options) : options_(options), m_(layout), v_(layout) {}
+
+  // The norm of the whole gradient, its blocks summed in a fixed order.
+  static double norm(const ParameterBlock& gradients, ThreadPool& pool);
+
+  // Scales the gradients down to clip_norm if `norm` is above, then moves the weights.
+  void step(double rate, double norm, const ParameterBlock& gradients, ParameterBlock& weights, ThreadPool& pool);
+
+  std::uint64_t steps() const { return steps_; }
+
+ private:
+  AdamWOptions options_;
+  ParameterBlock m_;
+  ParameterBlock v_;
+  std::uint64_t steps_ = 0;
+};
+
+}  // namespace semfuse
