@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <tuple>
 
+#include "io/quoted_text.h"
 #include "semfuse/error.h"
 
 namespace semfuse {
@@ -46,6 +48,30 @@ std::string printable(std::string_view text) {
   return result;
 }
 
+// The text with each character beyond ASCII as \UXXXXXXXX: the same in a string and a comment, refused elsewhere as it
+// should be. toml++ 3.3 has undefined behaviour for such characters outside strings (it takes U+00A1 to U+0499 for
+// impossible there).
+std::string as_ascii(std::string_view text, std::string_view origin) {
+  std::string ascii;
+  ascii.reserve(text.size());
+  for (std::size_t i = 0; i < text.size();) {
+    const std::size_t length = utf8_character_length(text.substr(i));
+    if (length == 0) {
+      const auto line = 1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(i), '\n');
+      throw Error(fmt::format("{}:{}: not valid TOML: not UTF-8; save the file as UTF-8", origin, line));
+    }
+    if (length == 1) {
+      ascii += text[i];
+    } else {
+      std::uint32_t code = static_cast<unsigned char>(text[i]) & (0x7FU >> length);
+      for (std::size_t k = 1; k < length; ++k) code = code << 6 | (static_cast<unsigned char>(text[i + k]) & 0x3FU);
+      ascii += fmt::format("\\U{:08X}", code);
+    }
+    i += length;
+  }
+  return ascii;
+}
+
 toml::table parse_table(std::string_view text, std::string_view origin) {
   if (text.size() > kMaxTomlBytes) {
     throw Error(fmt::format("{}: larger than {} bytes; a configuration is a short text", origin, kMaxTomlBytes));
@@ -54,7 +80,9 @@ toml::table parse_table(std::string_view text, std::string_view origin) {
     throw Error(fmt::format("{}: has more than {} dots; a configuration is a short text", origin, kMaxDots));
   }
   try {
-    return toml::parse(text, std::string_view());
+    constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+    if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
+    return toml::parse(as_ascii(text, origin), std::string_view());
   } catch (const toml::parse_error& error) {
     const toml::source_position at = error.source().begin;
     throw Error(fmt::format("{}:{}:{}: not valid TOML: {}; mend this line", origin, at.line, at.column,

@@ -46,6 +46,7 @@ TEST(Experiment, ReadsEveryKindOfKey) {
   EXPECT_EQ(experiment.training.clip_norm, 2.0);
   EXPECT_EQ(parse("model.width = 64").model.width, 64U);
   EXPECT_EQ(parse("model = { width = 64 }").model.width, 64U);
+  EXPECT_EQ(parse("\xEF\xBB\xBFseed = 4 # caf\xC3\xA9").seed, 4U);
   EXPECT_TRUE(parse("[corpus]\nheld_out = []").corpus.held_out.empty());
 }
 
@@ -168,7 +169,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadToml{"dot_first_in_header", "[.a]", "c.toml: not valid TOML; compare"},
         BadToml{"key_twice", "seed = 1\nseed = 2\n", "c.toml:2:"},
         BadToml{"zero_byte", std::string("seed = 1\0", 9), "not valid TOML"},
-        BadToml{"bad_utf8", "seed = \"\xFF\"", "not valid TOML"},
+        BadToml{"bad_utf8", "\nseed = \"\xFF\"", "c.toml:2: not valid TOML: not UTF-8"},
         BadToml{"integer_too_large", "seed = 9223372036854775808", "not valid TOML"},
         BadToml{"string_for_whole", "[model]\nwidth = \"big\"",
                 "c.toml:2: model.width wants a whole number, got the string \"big\""},
@@ -195,6 +196,10 @@ INSTANTIATE_TEST_SUITE_P(
                 "c.toml:2: corpus.held_out "},
         BadToml{"held_out_newline", "[corpus]\nheld_out = [\"a\\nb\"]",
                 "corpus.held_out has \"a\\nb\", which is no word"},
+        BadToml{"held_out_foreign", "[corpus]\nheld_out = [\"caf\xC3\xA9\"]",
+                "\"caf\xC3\xA9\" is not one of its adjectives"},
+        BadToml{"foreign_key", "\xC3\xA9 = 3", "c.toml:1:1: not valid TOML"},
+        BadToml{"foreign_letter_in_header", "[e\xC9\xB4l]", "c.toml:1:3: not valid TOML"},
         BadToml{"negative", "[model]\nwidth = -2", "c.toml:2: model.width is -2; it must be a whole number from 2"},
         BadToml{"negative_seed", "seed = -1", "seed is -1; it must be a whole number from 0"},
         BadToml{"no_layers", "[model]\nlayers = 0", "model.layers is 0"},
