@@ -352,5 +352,6 @@ def build_model(corpus, options):
 
 
 def build_trainer(kind, corpus, options, model=None):
+    torch.manual_seed(options.seed)
     order = shuffled_batches(corpus, options.batch, torch.Generator().manual_seed(options.seed))
     return kind(model or build_model(corpus, options), corpus, options, order)
