@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,6 +27,52 @@ struct ModelOptions {
   AttentionMask attention = AttentionMask::bidirectional;    // The paper's encoder reads both ways.
   bool fusion = true;                                        // Fuse features into the embedding and learn to read them back.
   std::size_t feature_head = 64;                             // Inner size of the head that reads features back.
+};
+
+// A parameter by the name that it has in the equivalent PyTorch module.
+struct NamedParameter {
+  std::string_view name;
+  std::span<const std::size_t> shape;
+  std::span<const float> values;  // Row-major.
+};
+
+class Network;         // Internal.
+class ParameterBlock;  // Internal.
+
+// Weights with everything that is needed to use them: options, vocabulary, lexicon and features. Movable, not copyable.
+// const functions may be called from several threads at once.
+class LanguageModel {
+ public:
+  // A new model with initial values drawn by the seed. The bank is used for features if options.fusion is on, and its lexicon for
+  // the classes of adjectives in any case. Throws Error if the options are impossible.
+  LanguageModel(const ModelOptions& options, Vocabulary vocabulary, FeatureBank bank, std::uint64_t seed);
+  LanguageModel(LanguageModel&&) noexcept;
+  LanguageModel& operator=(LanguageModel&&) noexcept;
+  ~LanguageModel();
+
+  const ModelOptions& options() const;
+  const Vocabulary& vocabulary() const;
+  const FeatureBank& feature_bank() const;
+
+  std::size_t parameter_count() const;
+  std::vector<NamedParameter> parameters() const;
+  // Throws Error if there is no such parameter or the number of values differs.
+  void set_parameter(std::string_view name, std::span<const float> values);
+
+  // Logits of the next token at <bos> and after every word: [words + 1, vocab_size], row-major.
+  std::vector<float> logits(const Sentence& sentence) const;
+
+  // The positive and the negative adjectives of the lexicon that the vocabulary has.
+  std::vector<std::vector<TokenId>> adjective_classes() const;
+
+  // For the library itself.
+  const Network& network() const;
+  ParameterBlock& weights();
+  const ParameterBlock& weights() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
 };
 
 }  // namespace semfuse

@@ -16,6 +16,7 @@ namespace semfuse {
 namespace {
 
 // The place of a field: called with Experiment& or const Experiment&.
+// NOLINTNEXTLINE(bugprone-macro-parentheses): a member's name takes none.
 #define SEMFUSE_FIELD(path)       \
   [](auto& experiment) -> auto& { \
     return experiment.path;       \

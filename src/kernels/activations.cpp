@@ -15,7 +15,7 @@ namespace {
 
 void DropoutForward(Matrix x, const DropoutMask& mask, std::size_t first_row) {
   for (std::size_t i = 0; i < x.rows(); ++i) {
-    const RowDropout dropout(mask, first_row + i);
+    RowDropout dropout(mask, first_row + i);
     float* row = x.row(i);
     for_vectors(x.cols(), [&](std::size_t j, std::size_t count) HWY_ATTR {
       store(dropout.apply(load(row + j, count), j), row + j, count);

@@ -67,7 +67,7 @@ HWY_INLINE void softmax_row(float* row, std::size_t count, std::size_t stride, f
 void drop(const AttentionSite& site, ConstMatrix weights, Matrix dropped) {
   const Tag d;
   for (std::size_t i = 0; i < weights.rows(); ++i) {
-    const RowDropout dropout(site.dropout, site.first_dropout_row + i * site.dropout_row_step);
+    RowDropout dropout(site.dropout, site.first_dropout_row + i * site.dropout_row_step);
     for (std::size_t j = 0; j < weights.stride(); j += hn::Lanes(d)) {
       hn::Store(dropout.apply(hn::Load(d, weights.row(i) + j), j), d, dropped.row(i) + j);
     }
@@ -115,7 +115,7 @@ void AttentionBackward(const AttentionSite& site, ConstMatrix q, ConstMatrix k, 
   // weights = softmax(scores · scale)
   const Vector scale = hn::Set(d, 1.0f / std::sqrt(static_cast<float>(head_width)));
   for (std::size_t i = 0; i < length; ++i) {
-    const RowDropout dropout(site.dropout, site.first_dropout_row + i * site.dropout_row_step);
+    RowDropout dropout(site.dropout, site.first_dropout_row + i * site.dropout_row_step);
     const float* w = weights.row(i);
     float* g = d_scores.row(i);
     const std::size_t last = std::min(stride, (length + lanes - 1) / lanes * lanes);

@@ -22,7 +22,7 @@ void AddLayerNormForward(Matrix branch, ConstMatrix residual, const DropoutMask&
   const std::size_t cols = branch.cols();
   const float inverse_cols = 1.0f / static_cast<float>(cols);
   for (std::size_t i = 0; i < branch.rows(); ++i) {
-    const RowDropout dropout(mask, first_row + i);
+    RowDropout dropout(mask, first_row + i);
     float* x = branch.row(i);
     const float* r = residual.row(i);
     float* out = y.row(i);
@@ -30,12 +30,12 @@ void AddLayerNormForward(Matrix branch, ConstMatrix residual, const DropoutMask&
     for_vectors(cols, [&](std::size_t j, std::size_t count) HWY_ATTR {
       const Vector v = hn::Add(load(r + j, count), dropout.apply(load(x + j, count), j));
       store(v, x + j, count);
-      sum = hn::Add(sum, count == hn::Lanes(d) ? v : hn::IfThenElseZero(hn::FirstN(d, count), v));
+      sum = hn::Add(sum, first_lanes(v, count));
     });
     const Vector mean = hn::Set(d, sum_of(sum) * inverse_cols);
     Vector squares = hn::Zero(d);
     for_vectors(cols, [&](std::size_t j, std::size_t count) HWY_ATTR {
-      const Vector centred = hn::IfThenElseZero(hn::FirstN(d, count), hn::Sub(load(x + j, count), mean));
+      const Vector centred = first_lanes(hn::Sub(load(x + j, count), mean), count);
       squares = hn::MulAdd(centred, centred, squares);
     });
     inv_std[i] = 1.0f / std::sqrt(sum_of(squares) * inverse_cols + kLayerNormEpsilon);
@@ -54,7 +54,7 @@ void AddLayerNormBackward(Matrix d_y, Matrix x_hat, const DropoutMask& mask, std
   const std::size_t cols = d_y.cols();
   const float inverse_cols = 1.0f / static_cast<float>(cols);
   for (std::size_t i = 0; i < d_y.rows(); ++i) {
-    const RowDropout dropout(mask, first_row + i);
+    RowDropout dropout(mask, first_row + i);
     float* g = d_y.row(i);
     float* x = x_hat.row(i);
     Vector sum = hn::Zero(d);

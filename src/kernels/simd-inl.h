@@ -58,6 +58,11 @@ HWY_INLINE void store_first(Vector v, float* p, std::size_t count) {
 #endif
 }
 
+// v with zeros in the lanes from `count` on.
+HWY_INLINE Vector first_lanes(Vector v, std::size_t count) {
+  return count == hn::Lanes(Tag()) ? v : hn::IfThenElseZero(hn::FirstN(Tag(), count), v);
+}
+
 // Calls body(column, count) for whole vectors of a row of `cols` numbers, and once more for what is left.
 template <class Body>
 HWY_INLINE void for_vectors(std::size_t cols, const Body& body) {
@@ -79,20 +84,28 @@ HWY_INLINE void store(Vector v, float* p, std::size_t count) {
   }
 }
 
-// DropoutMask::keeps for the columns `column` ... of a row, times the scale: scale where kept, 0 where dropped.
+// Applies a row of a DropoutMask to vectors of the row, from left to right.
 class RowDropout {
  public:
   HWY_INLINE RowDropout(const DropoutMask& mask, std::size_t row)
       : active_(mask.active()), row_key_(mask.row_key(row)), threshold_(mask.threshold), scale_(mask.scale) {}
 
-  HWY_INLINE Vector apply(Vector v, std::size_t column) const {
+  // v · scale where the mask keeps the columns `column` ... of the row, 0 elsewhere. `column` is a multiple of the vector length.
+  HWY_INLINE Vector apply(Vector v, std::size_t column) {
     if (!active_) return v;
     const hn::RebindToUnsigned<Tag> du;
-    auto x = hn::Add(hn::Set(du, row_key_), hn::Mul(hn::Iota(du, static_cast<std::uint32_t>(column)), hn::Set(du, DropoutMask::kColumnStep)));
-    x = hn::Mul(hn::Xor(x, hn::ShiftRight<16>(x)), hn::Set(du, 0x7FEB352Du));
-    x = hn::Mul(hn::Xor(x, hn::ShiftRight<15>(x)), hn::Set(du, 0x846CA68Bu));
-    x = hn::Xor(x, hn::ShiftRight<16>(x));
-    const auto keep = hn::RebindMask(Tag(), hn::Not(hn::Lt(x, hn::Set(du, threshold_))));
+    const bool high = column / DropoutMask::kHalf % 2 != 0;
+    // With 16 lanes the high half belongs to the hash that the vector to the left computed.
+    if (!high || hn::Lanes(du) < DropoutMask::kHalf) {
+      const std::size_t hashed = column / (2 * DropoutMask::kHalf) * DropoutMask::kHalf + column % DropoutMask::kHalf;
+      const auto index = hn::Iota(du, static_cast<std::uint32_t>(hashed));
+      auto x = hn::Add(hn::Set(du, row_key_), hn::Mul(index, hn::Set(du, DropoutMask::kColumnStep)));
+      x = hn::Mul(hn::Xor(x, hn::ShiftRight<16>(x)), hn::Set(du, 0x7FEB352Du));
+      x = hn::Mul(hn::Xor(x, hn::ShiftRight<15>(x)), hn::Set(du, 0x846CA68Bu));
+      hash_ = hn::Xor(x, hn::ShiftRight<16>(x));
+    }
+    const auto bits = high ? hn::ShiftRight<16>(hash_) : hn::And(hash_, hn::Set(du, 0xFFFFu));
+    const auto keep = hn::RebindMask(Tag(), hn::Not(hn::Lt(bits, hn::Set(du, threshold_))));
     return hn::IfThenElseZero(keep, hn::Mul(v, hn::Set(Tag(), scale_)));
   }
 
@@ -101,6 +114,7 @@ class RowDropout {
   std::uint32_t row_key_;
   std::uint32_t threshold_;
   float scale_;
+  hn::Vec<hn::RebindToUnsigned<Tag>> hash_ = hn::Zero(hn::RebindToUnsigned<Tag>());
 };
 
 }  // namespace HWY_NAMESPACE

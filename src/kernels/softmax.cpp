@@ -24,7 +24,7 @@ float LogSumExp(const float* z, std::size_t size) {
   Vector total = hn::Zero(d);
   for_vectors(size, [&](std::size_t j, std::size_t count) HWY_ATTR {
     const Vector e = hn::Exp(d, hn::Sub(load(z + j, count), largest));
-    total = hn::Add(total, hn::IfThenElseZero(hn::FirstN(d, count), e));
+    total = hn::Add(total, first_lanes(e, count));
   });
   return hn::GetLane(largest) + std::log(hn::GetLane(hn::SumOfLanes(d, total)));
 }
@@ -57,7 +57,7 @@ float SigmoidCrossEntropy(float* z, const float* target, std::size_t size, float
     const Vector t = load(target + j, count);
     const Vector tail = hn::Log1p(d, hn::Exp(d, hn::Max(hn::Neg(hn::Abs(z_j)), hn::Set(d, -87.0f))));
     const Vector loss = hn::Add(hn::NegMulAdd(z_j, t, hn::Max(z_j, hn::Zero(d))), tail);
-    total = hn::Add(total, hn::IfThenElseZero(hn::FirstN(d, count), loss));
+    total = hn::Add(total, first_lanes(loss, count));
     store(hn::Mul(hn::Sub(sigmoid(z_j), t), factor), z + j, count);
   });
   return hn::GetLane(hn::SumOfLanes(d, total));

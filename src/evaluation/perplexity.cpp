@@ -1,0 +1,101 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <thread>
+
+#include "batching/encoded_corpus.h"
+#include "core/nearest_word.h"
+#include "kernels/softmax.h"
+#include "model/forward_pass.h"
+#include "semfuse/error.h"
+#include "semfuse/evaluation.h"
+
+namespace semfuse {
+
+namespace {
+
+constexpr std::size_t kBatchSentences = 64;
+
+struct Sums {
+  double cross_entropy = 0.0;
+  double seen_cross_entropy = 0.0;
+  std::size_t seen = 0;
+  double squared_error = 0.0;
+
+  void operator+=(const Sums& other) {
+    cross_entropy += other.cross_entropy;
+    seen_cross_entropy += other.seen_cross_entropy;
+    seen += other.seen;
+    squared_error += other.squared_error;
+  }
+};
+
+std::vector<bool> held_out_flags(const Vocabulary& vocabulary, const std::vector<std::string>& words) {
+  std::vector<bool> flags(vocabulary.size());
+  for (const std::string& word : words) {
+    const auto id = vocabulary.find(word);
+    if (!id) throw Error(fmt::format("the held-out word \"{}\" is not in the vocabulary{}", word, did_you_mean(word, vocabulary.entries())));
+    flags[static_cast<std::size_t>(*id)] = true;
+  }
+  return flags;
+}
+
+Sums measure(const Batch& batch, const Shard& shard, Matrix logits, Matrix feature_logits, const std::vector<bool>& held_out) {
+  Sums sums;
+  for (std::size_t t = 0; t < shard.num_tokens; ++t) {
+    const auto target = static_cast<std::size_t>(batch.targets[shard.first_token + t]);
+    const double cross_entropy = static_cast<double>(log_sum_exp(logits.row(t), logits.cols()) - logits(t, target));
+    sums.cross_entropy += cross_entropy;
+    if (!held_out[target]) {
+      sums.seen_cross_entropy += cross_entropy;
+      sums.seen += 1;
+    }
+    if (feature_logits.data()) {
+      sigmoid(feature_logits.row(t), feature_logits.cols());
+      for (std::size_t f = 0; f < feature_logits.cols(); ++f) {
+        const double error = static_cast<double>(feature_logits(t, f)) - static_cast<double>(batch.feature_rows()(shard.first_token + t, f));
+        sums.squared_error += error * error;
+      }
+    }
+  }
+  return sums;
+}
+
+}  // namespace
+
+Evaluation evaluate(const LanguageModel& model, std::span<const Sentence> sentences, const EvaluationOptions& options) {
+  if (sentences.empty()) throw Error("there is no sentence to evaluate on");
+  const std::vector<bool> held_out = held_out_flags(model.vocabulary(), options.held_out);
+  const Network& network = model.network();
+  const EncodedCorpus corpus(sentences, model.vocabulary(), model.options().fusion ? &model.feature_bank() : nullptr, options.count_end,
+                             options.max_length);
+  ThreadPool pool(options.threads > 0 ? options.threads : std::max(1u, std::thread::hardware_concurrency()));
+  ForwardPass pass(network, pool);
+  pass.set_weights(model.weights());
+
+  Sums total;
+  std::vector<std::size_t> indices;
+  for (std::size_t first = 0; first < corpus.size(); first += kBatchSentences) {
+    indices.resize(std::min(kBatchSentences, corpus.size() - first));
+    std::iota(indices.begin(), indices.end(), first);
+    const Batch batch = corpus.batch(indices);
+    std::vector<Sums> shard_sums(batch.shards.size());
+    pass.run(batch, [&](const Shard& shard, Matrix logits, Matrix feature_logits) {
+      shard_sums[shard.index] = measure(batch, shard, logits, feature_logits, held_out);
+    });
+    for (const Sums& sums : shard_sums) total += sums;
+  }
+
+  constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+  const auto positions = static_cast<double>(corpus.num_tokens());
+  return {.attention = model.options().attention,
+          .num_positions = corpus.num_tokens(),
+          .perplexity = std::exp(total.cross_entropy / positions),
+          .seen_only_perplexity = total.seen > 0 ? std::exp(total.seen_cross_entropy / static_cast<double>(total.seen)) : kNone,
+          .feature_mse = network.num_features() > 0 ? total.squared_error / (positions * static_cast<double>(network.num_features())) : kNone};
+}
+
+}  // namespace semfuse
