@@ -13,6 +13,10 @@ constexpr double kMaxParameters = 2147483648.0;
 constexpr double kMaxStepNumbers = 4.0 * kMaxParameters;
 constexpr double kBytesPerGiB = 1024.0 * 1024.0 * 1024.0;
 
+// Tokens of a sentence with one and with two clauses, <bos> and <eos> included.
+constexpr std::size_t kOneClauseLength = 10;
+constexpr std::size_t kTwoClauseLength = 18;
+
 // Near enough for a limit, and in floating point, where no product overflows.
 double num_parameters(const ModelOptions& model) {
   const auto width = static_cast<double>(model.width);
@@ -52,6 +56,13 @@ std::optional<Misfit> find_misfit(const Experiment& experiment) {
         {"model.width"},
         fmt::format("model.width is {}; it must be even, since positions are pairs of sine and cosine", model.width)};
   }
+  const CorpusOptions& corpus = experiment.corpus;
+  const std::size_t longest = corpus.second_clause > 0.0 ? kTwoClauseLength : kOneClauseLength;
+  if (corpus.max_length < longest) {
+    return Misfit{{"corpus.max_length", "corpus.second_clause"},
+                  fmt::format("corpus.max_length is {}, but the corpus has sentences of {} tokens; raise it to {}",
+                              corpus.max_length, longest, longest)};
+  }
   if (const double parameters = num_parameters(model); parameters > kMaxParameters) {
     return Misfit{
         {"model.width", "model.layers", "model.feed_forward", "model.feature_head"},
@@ -64,7 +75,7 @@ std::optional<Misfit> find_misfit(const Experiment& experiment) {
         {"training.batch", "corpus.max_length", "model.width", "model.layers", "model.heads"},
         fmt::format("training.batch {} with corpus.max_length {} could need {:.3g} GiB for one step; make the "
                     "batch or the model smaller",
-                    experiment.training.batch, experiment.corpus.max_length, numbers * 4.0 / kBytesPerGiB)};
+                    experiment.training.batch, corpus.max_length, numbers * 4.0 / kBytesPerGiB)};
   }
   return std::nullopt;
 }

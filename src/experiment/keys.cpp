@@ -16,11 +16,12 @@ namespace semfuse {
 namespace {
 
 // The place of a field: called with Experiment& or const Experiment&.
-// NOLINTNEXTLINE(bugprone-macro-parentheses): a member's name takes none.
+// NOLINTBEGIN(bugprone-macro-parentheses): a member's name takes none.
 #define SEMFUSE_FIELD(path)       \
   [](auto& experiment) -> auto& { \
     return experiment.path;       \
   }
+// NOLINTEND(bugprone-macro-parentheses)
 
 Complaint wants(std::string_view what, const Value& value) {
   return fmt::format("wants {}, got {}", what, describe(value));

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <ostream>
@@ -45,6 +46,7 @@ TEST(Experiment, ReadsEveryKindOfKey) {
   EXPECT_EQ(experiment.training.learning_rate, 1e-3);
   EXPECT_EQ(experiment.training.clip_norm, 2.0);
   EXPECT_EQ(parse("model.width = 64").model.width, 64U);
+  EXPECT_EQ(parse("corpus = { second_clause = 0, max_length = 10 }").corpus.max_length, 10U);
   EXPECT_EQ(parse("model = { width = 64 }").model.width, 64U);
   EXPECT_EQ(parse("\xEF\xBB\xBFseed = 4 # caf\xC3\xA9").seed, 4U);
   EXPECT_TRUE(parse("[corpus]\nheld_out = []").corpus.held_out.empty());
@@ -222,6 +224,8 @@ INSTANTIATE_TEST_SUITE_P(
                 "c.toml:3: model.width is 128, not a multiple of model.heads, 3"},
         BadToml{"width_does_not_divide", "[model]\nwidth = 130", "c.toml:2: model.width is 130, not a multiple"},
         BadToml{"odd_width", "[model]\nwidth = 9\nheads = 3", "c.toml:2: model.width is 9; it must be even"},
+        BadToml{"short_length", "[corpus]\nmax_length = 17",
+                "c.toml:2: corpus.max_length is 17, but the corpus has sentences of 18"},
         BadToml{"huge_model", "[model]\nwidth = 1048576", "c.toml:2: model.width 1048576"},
         BadToml{"many_layers", "[model]\nlayers = 1024\nwidth = 4096", "parameters, more than 2^31"},
         BadToml{"huge_batch", "[corpus]\ntrain = 9\n[training]\nbatch = 10000000", "c.toml:4: training.batch 10000000"},
@@ -301,6 +305,22 @@ TEST(SetKey, RefusesByName) {
   EXPECT_THAT(set_refusal("training.learning_rate=0,001"), HasSubstr("wants a number, got an array of 2 values"));
   EXPECT_THAT(set_refusal("corpus.held_out=great,awfull"), HasSubstr("did you mean \"awful\"?"));
   EXPECT_THAT(set_refusal("model.width=" + std::string(100000, '[')), HasSubstr("model.width wants a whole number"));
+}
+
+TEST(Validate, KnowsTheLongestSentence) {
+  for (const double second_clause : {0.0, 1.0}) {
+    std::size_t longest = 0;
+    for (const Sentence& sentence :
+         make_synthetic_corpus({.train = 50, .val = 0, .second_clause = second_clause}).train) {
+      longest = std::max(longest, sentence.size() + 2);
+    }
+    Experiment experiment;
+    experiment.corpus.second_clause = second_clause;
+    experiment.corpus.max_length = longest;
+    EXPECT_NO_THROW(validate(experiment));
+    experiment.corpus.max_length = longest - 1;
+    EXPECT_THROW(validate(experiment), Error);
+  }
 }
 
 TEST(Validate, RefusesWhatOnlyCodeCanSet) {
