@@ -311,7 +311,7 @@ TEST(Validate, KnowsTheLongestSentence) {
   for (const double second_clause : {0.0, 1.0}) {
     std::size_t longest = 0;
     for (const Sentence& sentence :
-         make_synthetic_corpus({.train = 50, .val = 0, .second_clause = second_clause}).train) {
+         make_synthetic_corpus({.train = 50, .val = 0, .second_clause = second_clause, .held_out = {}}).train) {
       longest = std::max(longest, sentence.size() + 2);
     }
     Experiment experiment;
