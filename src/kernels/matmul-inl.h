@@ -77,8 +77,8 @@ void multiply_tile(const Tile& t) {
   for (std::size_t r = 0; r < kRows; ++r) {
     float* c = t.c + r * t.c_stride;
     const auto finish = [&](Vector v, const float* old, std::size_t count) HWY_ATTR {
-      if (t.accumulate) return hn::Add(v, load(old, count));
-      return t.relu ? hn::Max(v, hn::Zero(d)) : v;
+      const Vector sum = t.accumulate ? hn::Add(v, load(old, count)) : v;
+      return t.relu ? hn::Max(sum, hn::Zero(d)) : sum;
     };
     if (kVectors == 2) hn::StoreU(finish(hn::Add(sum0[r], bias0), c, lanes), d, c);
     store(finish(hn::Add(sum1[r], bias1), c + last, rest), c + last, rest);

@@ -7,6 +7,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <memory>
+#include <new>
 #include <vector>
 
 #include "core/matrix_view.h"
@@ -18,26 +20,26 @@ namespace semfuse {
 struct Placement {
   std::size_t gap = 0;           // Floats between the end of a row and the next row.
   std::size_t misalignment = 0;  // Floats between a multiple of 64 bytes and the first row.
+  bool open_end = false;         // No sentinels after the last row, so that a sanitizer sees whoever reads past it.
 };
 
-// Sentinels are NaN, so a result shows it when a kernel has used one, and a bit pattern, so a check shows it when one was
-// overwritten.
+// Sentinels are NaN, so a result shows it when a kernel has used one, and a bit pattern, so a check shows it when one
+// was overwritten.
 class GuardedMatrix {
  public:
   GuardedMatrix(std::size_t rows, std::size_t cols, Placement placement = {})
       : rows_(rows), cols_(cols), stride_(cols + placement.gap) {
     const std::size_t span = rows == 0 ? 0 : (rows - 1) * stride_ + cols;
-    buffer_.assign(kLine + kLine + placement.misalignment + span + kTail, std::bit_cast<float>(kSentinel));
-    const auto address = std::bit_cast<std::uintptr_t>(buffer_.data());
-    first_ = kLine + (64 - address % 64) % 64 / sizeof(float) + placement.misalignment;
-    // The buffer ends with the guard, so that a sanitizer sees what goes past it.
-    buffer_.resize(first_ + span + kTail);
+    first_ = kGuard + placement.misalignment;
+    size_ = first_ + span + (placement.open_end ? 0 : kGuard);
+    buffer_.reset(static_cast<float*>(::operator new(size_ * sizeof(float), kAlignment)));
+    std::fill_n(buffer_.get(), size_, std::bit_cast<float>(kSentinel));
   }
   GuardedMatrix(const GuardedMatrix&) = delete;
   GuardedMatrix& operator=(const GuardedMatrix&) = delete;
 
-  Matrix view() { return {buffer_.data() + first_, rows_, cols_, stride_}; }
-  float* data() { return buffer_.data() + first_; }
+  Matrix view() { return {buffer_.get() + first_, rows_, cols_, stride_}; }
+  float* data() { return buffer_.get() + first_; }
   float& operator()(std::size_t i, std::size_t j) { return view()(i, j); }
 
   template <class Value>
@@ -50,22 +52,26 @@ class GuardedMatrix {
 
   // Whether every sentinel is still in place.
   bool guards_intact() const {
-    for (std::size_t n = 0; n < buffer_.size(); ++n) {
+    for (std::size_t n = 0; n < size_; ++n) {
       const bool inside = n >= first_ && (n - first_) / stride_ < rows_ && (n - first_) % stride_ < cols_;
-      if (!inside && std::bit_cast<std::uint32_t>(buffer_[n]) != kSentinel) return false;
+      if (!inside && std::bit_cast<std::uint32_t>(buffer_.get()[n]) != kSentinel) return false;
     }
     return true;
   }
 
  private:
-  static constexpr std::size_t kLine = 16;
-  static constexpr std::size_t kTail = 16;
+  static constexpr std::align_val_t kAlignment{64};
+  static constexpr std::size_t kGuard = 32;
   static constexpr std::uint32_t kSentinel = 0x7FC0DEADu;
+  struct Free {
+    void operator()(float* p) const { ::operator delete(p, kAlignment); }
+  };
   std::size_t rows_;
   std::size_t cols_;
   std::size_t stride_;
   std::size_t first_ = 0;
-  std::vector<float> buffer_;
+  std::size_t size_ = 0;
+  std::unique_ptr<float, Free> buffer_;
 };
 
 // The largest |actual - expected(i, j)|; infinite if a number is not one.
@@ -114,7 +120,8 @@ inline std::vector<std::size_t> every_size(std::size_t last = 33) {
 }
 
 inline const std::vector<Placement>& placements() {
-  static const std::vector<Placement> all = {{}, {.gap = 1}, {.gap = 5, .misalignment = 1}, {.gap = 16, .misalignment = 7}};
+  static const std::vector<Placement> all = {
+      {}, {.gap = 1}, {.gap = 5, .misalignment = 1}, {.gap = 16, .misalignment = 7, .open_end = true}};
   return all;
 }
 

@@ -52,7 +52,7 @@ TEST(ParameterBlock, ViewsSeeTheSameNumbers) {
   EXPECT_EQ(read.matrix(*layout.find("table"))(2, 4), 14.0f);
   EXPECT_EQ(read.vector(*layout.find("bias"))[16], 32.0f);
   EXPECT_EQ(read.matrix(*layout.find("weight")).row(1)[3], 48.0f + 7.0f);
-  block.matrix(*layout.find("weight"))(0, 0) = -1.0f;
+  block.matrix (*layout.find("weight"))(0, 0) = -1.0f;
   EXPECT_EQ(read.data()[48], -1.0f);
 }
 

@@ -13,7 +13,9 @@
 namespace semfuse {
 namespace {
 
-bool aligned(const float* p) { return std::bit_cast<std::uintptr_t>(p) % 64 == 0; }
+bool aligned(const float* p) {
+  return std::bit_cast<std::uintptr_t>(p) % 64 == 0;
+}
 
 TEST(AlignedFloats, AreAlignedAndZero) {
   for (const std::size_t size : {0, 1, 15, 16, 17, 1000, 1 << 20}) {
