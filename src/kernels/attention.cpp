@@ -104,7 +104,9 @@ void AttentionBackward(const AttentionSite& site, ConstMatrix q, ConstMatrix k, 
   const std::size_t stride = attention_stride(length);
   float* v_transposed = scratch;
   Matrix dropped(scratch + head_width * stride, length, length, stride);
-  Matrix d_scores(dropped.data() + length * stride, length, length, stride);
+  // Whole vectors of each row are computed and read: past `length` the zeros of v_transposed make zeros, not what scratch held.
+  const std::size_t last = (length + lanes - 1) / lanes * lanes;
+  Matrix d_scores(dropped.data() + length * stride, length, last, stride);
 
   // context = dropout(weights) · v
   drop(site, weights, dropped);
@@ -118,7 +120,6 @@ void AttentionBackward(const AttentionSite& site, ConstMatrix q, ConstMatrix k, 
     RowDropout dropout(site.dropout, site.first_dropout_row + i * site.dropout_row_step);
     const float* w = weights.row(i);
     float* g = d_scores.row(i);
-    const std::size_t last = std::min(stride, (length + lanes - 1) / lanes * lanes);
     Vector dot = hn::Zero(d);
     for (std::size_t j = 0; j < last; j += lanes) {
       const Vector d_weight = dropout.apply(hn::Load(d, g + j), j);

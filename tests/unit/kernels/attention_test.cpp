@@ -1,0 +1,175 @@
+#include "kernels/attention.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <tuple>
+#include <vector>
+
+#include "core/workspace.h"
+#include "support/guarded_matrix.h"
+#include "support/instruction_sets.h"
+
+namespace semfuse {
+namespace {
+
+double exact(float x) {
+  return static_cast<double>(x);
+}
+
+// A plain twin of one head over one sentence, in both directions.
+struct Twin {
+  std::size_t length;
+  std::size_t width;
+  std::vector<double> weights, context, d_q, d_k, d_v;
+
+  double dropout(const AttentionSite& site, std::size_t i, std::size_t j) const {
+    return site.dropout.keeps(site.first_dropout_row + i * site.dropout_row_step, j) ? exact(site.dropout.scale) : 0.0;
+  }
+
+  Twin(const AttentionSite& site, ConstMatrix q, ConstMatrix k, ConstMatrix v, ConstMatrix d_context)
+      : length(q.rows()),
+        width(q.cols()),
+        weights(length * length),
+        context(length * width),
+        d_q(length * width),
+        d_k(length * width),
+        d_v(length * width) {
+    const double scale = 1.0 / std::sqrt(static_cast<double>(width));
+    for (std::size_t i = 0; i < length; ++i) {
+      const std::size_t readable = site.causal ? i + 1 : length;
+      double* w = &weights[i * length];
+      double largest = -INFINITY;
+      for (std::size_t j = 0; j < readable; ++j) {
+        for (std::size_t c = 0; c < width; ++c) w[j] += exact(q(i, c)) * exact(k(j, c)) * scale;
+        largest = std::max(largest, w[j]);
+      }
+      double sum = 0.0;
+      for (std::size_t j = 0; j < readable; ++j) sum += w[j] = std::exp(w[j] - largest);
+      std::vector<double> d_w(length);
+      double dot = 0.0;
+      for (std::size_t j = 0; j < readable; ++j) {
+        w[j] /= sum;
+        const double kept = dropout(site, i, j);
+        for (std::size_t c = 0; c < width; ++c) {
+          context[i * width + c] += w[j] * kept * exact(v(j, c));
+          d_v[j * width + c] += w[j] * kept * exact(d_context(i, c));
+          d_w[j] += kept * exact(d_context(i, c)) * exact(v(j, c));
+        }
+        dot += d_w[j] * w[j];
+      }
+      for (std::size_t j = 0; j < readable; ++j) {
+        const double d_score = w[j] * (d_w[j] - dot) * scale;
+        for (std::size_t c = 0; c < width; ++c) {
+          d_q[i * width + c] += d_score * exact(k(j, c));
+          d_k[j * width + c] += d_score * exact(q(i, c));
+        }
+      }
+    }
+  }
+};
+
+AttentionSite site_of(bool causal, bool dropout) {
+  return {.causal = causal,
+          .dropout = dropout ? DropoutMask(0.3, 1, 2, 3) : DropoutMask(),
+          .first_dropout_row = 37,
+          .dropout_row_step = 3};
+}
+
+void check(const AttentionSite& site, std::size_t length, std::size_t width, const Placement& placement, double size) {
+  SCOPED_TRACE(testing::Message() << "length " << length << ", width " << width << ", causal " << site.causal
+                                  << ", dropout " << site.dropout.active() << ", size " << size);
+  // q, k and v are column ranges of one matrix, as in the network.
+  GuardedMatrix qkv(length, 3 * width, placement);
+  GuardedMatrix d_context(length, width, placement);
+  const UniformNumbers values(length * 100 + width, size);
+  qkv.fill([&](std::size_t i, std::size_t j) { return j < 2 * width ? values(i, j) : UniformNumbers(2)(i, j); });
+  d_context.fill(UniformNumbers(3));
+  const ConstMatrix q = qkv.view().column_range(0, width);
+  const ConstMatrix k = qkv.view().column_range(width, width);
+  const ConstMatrix v = qkv.view().column_range(2 * width, width);
+  const Twin twin(site, q, k, v, d_context.view());
+  const auto at = [&](const std::vector<double>& x) {
+    return [&x, width](std::size_t i, std::size_t j) { return x[i * width + j]; };
+  };
+  const double tolerance = 3e-6 * std::max(1.0, size * size);  // A score's rounding error grows with the score.
+
+  for_each_instruction_set([&] {
+    const std::size_t stride = attention_stride(length);
+    GuardedMatrix weights(1, length * stride);
+    GuardedMatrix scratch(1, attention_scratch(length, width));
+    GuardedMatrix context(length, width, {.gap = 3, .misalignment = placement.misalignment});
+    const Matrix weight_rows(weights.data(), length, length, stride);
+    attention_forward(site, q, k, v, weight_rows, context.view(), scratch.data());
+    ASSERT_LT(worst_difference(weight_rows, [&](std::size_t i, std::size_t j) { return twin.weights[i * length + j]; }),
+              tolerance);
+    ASSERT_LT(worst_difference(context.view(), at(twin.context)), tolerance);
+    ASSERT_TRUE(weights.guards_intact() && scratch.guards_intact() && context.guards_intact());
+
+    GuardedMatrix d_q(length, width, {.misalignment = 1});
+    GuardedMatrix d_k(length, width, {.gap = 2});
+    GuardedMatrix d_v(length, width, {.gap = 1, .misalignment = 3});
+    attention_backward(site, q, k, v, weight_rows, d_context.view(), d_q.view(), d_k.view(), d_v.view(),
+                       scratch.data());
+    const double sum_tolerance = 3.0 * tolerance * std::max(1.0, size);
+    ASSERT_LT(worst_difference(d_q.view(), at(twin.d_q)), sum_tolerance);
+    ASSERT_LT(worst_difference(d_k.view(), at(twin.d_k)), sum_tolerance * 2.0);
+    ASSERT_LT(worst_difference(d_v.view(), at(twin.d_v)), sum_tolerance * 2.0);
+    ASSERT_TRUE(weights.guards_intact() && scratch.guards_intact());
+    ASSERT_TRUE(d_q.guards_intact() && d_k.guards_intact() && d_v.guards_intact());
+  });
+}
+
+class AttentionTest : public testing::TestWithParam<std::tuple<bool, bool>> {};
+
+TEST_P(AttentionTest, EqualsAPlainLoopAtEverySize) {
+  const auto [causal, dropout] = GetParam();
+  const AttentionSite site = site_of(causal, dropout);
+  std::size_t turn = 0;
+  for (const std::size_t length : every_size(35)) {
+    for (const std::size_t width : {1, 3, 4, 8, 17, 32}) {
+      check(site, length, width, placements()[turn++ % placements().size()], 1.0);
+      if (HasFatalFailure()) return;
+    }
+  }
+  for (const std::size_t width : every_size()) {
+    check(site, 6, width, placements()[turn++ % placements().size()], 1.0);
+    if (HasFatalFailure()) return;
+  }
+  check(site, 130, 20, {.gap = 4}, 1.0);
+}
+
+TEST_P(AttentionTest, HugeScoresDoNotOverflow) {
+  const auto [causal, dropout] = GetParam();
+  for (const std::size_t length : {1, 7, 16, 20}) check(site_of(causal, dropout), length, 8, {}, 30.0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Masks, AttentionTest, testing::Combine(testing::Bool(), testing::Bool()),
+                         [](const auto& test) {
+                           return std::string(std::get<0>(test.param) ? "causal" : "bidirectional") +
+                                  (std::get<1>(test.param) ? "_dropout" : "");
+                         });
+
+// What a causal token may not read cannot change its context.
+TEST(Attention, CausalTokensIgnoreTheFuture) {
+  constexpr std::size_t kLength = 19;
+  GuardedMatrix q(kLength, 8), k(kLength, 8), v(kLength, 8), before(kLength, 8), after(kLength, 8);
+  for (GuardedMatrix* m : {&q, &k, &v}) m->fill(UniformNumbers(1));
+  AlignedFloats weights(kLength * attention_stride(kLength));
+  AlignedFloats scratch(attention_scratch(kLength, 8));
+  const Matrix weight_rows(weights.data(), kLength, kLength, attention_stride(kLength));
+  for_each_instruction_set([&] {
+    attention_forward(site_of(true, false), q.view(), k.view(), v.view(), weight_rows, before.view(), scratch.data());
+    for (std::size_t t = 0; t + 1 < kLength; ++t) {
+      GuardedMatrix k2(kLength, 8), v2(kLength, 8);
+      k2.fill([&](std::size_t i, std::size_t j) { return i > t ? 50.0f : k(i, j); });
+      v2.fill([&](std::size_t i, std::size_t j) { return i > t ? -50.0f : v(i, j); });
+      attention_forward(site_of(true, false), q.view(), k2.view(), v2.view(), weight_rows, after.view(),
+                        scratch.data());
+      EXPECT_EQ(worst_difference(after.view().row_range(0, t + 1), before.view()), 0.0) << "token " << t;
+    }
+  });
+}
+
+}  // namespace
+}  // namespace semfuse
