@@ -17,9 +17,15 @@ float LogSumExp(const float* z, std::size_t size) {
   const Tag d;
   const Vector lowest = hn::Set(d, -hwy::HighestValue<float>());
   Vector largest = lowest;
+  Vector sum = hn::Zero(d);
   for_vectors(size, [&](std::size_t j, std::size_t count) HWY_ATTR {
-    largest = hn::Max(largest, hn::IfThenElse(hn::FirstN(d, count), load(z + j, count), lowest));
+    const Vector v = load(z + j, count);
+    sum = hn::Add(sum, v);
+    largest = hn::Max(largest, hn::IfThenElse(hn::FirstN(d, count), v, lowest));
   });
+  // Max and Exp pass over a NaN, which the loss must show; a sum does not.
+  const float check = hn::GetLane(hn::SumOfLanes(d, sum));
+  if (std::isnan(check)) return check;
   largest = hn::MaxOfLanes(d, largest);
   Vector total = hn::Zero(d);
   for_vectors(size, [&](std::size_t j, std::size_t count) HWY_ATTR {
