@@ -17,7 +17,7 @@ void DropoutForward(Matrix x, const DropoutMask& mask, std::size_t first_row) {
   for (std::size_t i = 0; i < x.rows(); ++i) {
     RowDropout dropout(mask, first_row + i);
     float* row = x.row(i);
-    for_vectors(x.cols(), [&](std::size_t j, std::size_t count) HWY_ATTR {
+    for_vectors(x.cols(), [&](std::size_t j, std::size_t count) SEMFUSE_LAMBDA {
       store(dropout.apply(load(row + j, count), j), row + j, count);
     });
   }
@@ -29,7 +29,7 @@ void ReluDropoutBackward(ConstMatrix y, float scale, Matrix d_y) {
   for (std::size_t i = 0; i < y.rows(); ++i) {
     const float* out = y.row(i);
     float* g = d_y.row(i);
-    for_vectors(y.cols(), [&](std::size_t j, std::size_t count) HWY_ATTR {
+    for_vectors(y.cols(), [&](std::size_t j, std::size_t count) SEMFUSE_LAMBDA {
       const auto kept = hn::Gt(load(out + j, count), hn::Zero(d));
       store(hn::IfThenElseZero(kept, hn::Mul(load(g + j, count), factor)), g + j, count);
     });
@@ -42,7 +42,7 @@ void FuseForward(ConstMatrix e, ConstMatrix u, Matrix gate, Matrix h) {
     const float* u_i = u.row(i);
     float* gate_i = gate.row(i);
     float* h_i = h.row(i);
-    for_vectors(e.cols(), [&](std::size_t j, std::size_t count) HWY_ATTR {
+    for_vectors(e.cols(), [&](std::size_t j, std::size_t count) SEMFUSE_LAMBDA {
       const Vector g = sigmoid(load(gate_i + j, count));
       const Vector u_j = load(u_i + j, count);
       store(g, gate_i + j, count);
@@ -57,7 +57,7 @@ void FuseBackward(ConstMatrix d_h, Matrix u, Matrix gate) {
     const float* d_h_i = d_h.row(i);
     float* u_i = u.row(i);
     float* gate_i = gate.row(i);
-    for_vectors(d_h.cols(), [&](std::size_t j, std::size_t count) HWY_ATTR {
+    for_vectors(d_h.cols(), [&](std::size_t j, std::size_t count) SEMFUSE_LAMBDA {
       const Vector d_out = load(d_h_i + j, count);
       const Vector u_j = load(u_i + j, count);
       const Vector g = load(gate_i + j, count);
@@ -71,7 +71,7 @@ void AddRows(ConstMatrix rows, Matrix h) {
   for (std::size_t i = 0; i < h.rows(); ++i) {
     const float* r = rows.row(i);
     float* out = h.row(i);
-    for_vectors(h.cols(), [&](std::size_t j, std::size_t count) HWY_ATTR {
+    for_vectors(h.cols(), [&](std::size_t j, std::size_t count) SEMFUSE_LAMBDA {
       store(hn::Add(load(out + j, count), load(r + j, count)), out + j, count);
     });
   }

@@ -22,7 +22,7 @@ void AdamW(const AdamWUpdate& u, std::size_t size, const float* gradient, float*
   const Vector step = hn::Set(d, u.step_size);
   const Vector correction = hn::Set(d, u.inverse_sqrt_correction);
   const Vector epsilon = hn::Set(d, u.epsilon);
-  for_vectors(size, [&](std::size_t j, std::size_t count) HWY_ATTR {
+  for_vectors(size, [&](std::size_t j, std::size_t count) SEMFUSE_LAMBDA {
     const Vector g = hn::Mul(load(gradient + j, count), scale);
     const Vector m_j = hn::MulAdd(rest1, g, hn::Mul(beta1, load(m + j, count)));
     const Vector v_j = hn::MulAdd(rest2, hn::Mul(g, g), hn::Mul(beta2, load(v + j, count)));

@@ -27,20 +27,20 @@ void AddLayerNormForward(Matrix branch, ConstMatrix residual, const DropoutMask&
     const float* r = residual.row(i);
     float* out = y.row(i);
     Vector sum = hn::Zero(d);
-    for_vectors(cols, [&](std::size_t j, std::size_t count) HWY_ATTR {
+    for_vectors(cols, [&](std::size_t j, std::size_t count) SEMFUSE_LAMBDA {
       const Vector v = hn::Add(load(r + j, count), dropout.apply(load(x + j, count), j));
       store(v, x + j, count);
       sum = hn::Add(sum, first_lanes(v, count));
     });
     const Vector mean = hn::Set(d, sum_of(sum) * inverse_cols);
     Vector squares = hn::Zero(d);
-    for_vectors(cols, [&](std::size_t j, std::size_t count) HWY_ATTR {
+    for_vectors(cols, [&](std::size_t j, std::size_t count) SEMFUSE_LAMBDA {
       const Vector centred = first_lanes(hn::Sub(load(x + j, count), mean), count);
       squares = hn::MulAdd(centred, centred, squares);
     });
     inv_std[i] = 1.0f / std::sqrt(sum_of(squares) * inverse_cols + kLayerNormEpsilon);
     const Vector factor = hn::Set(d, inv_std[i]);
-    for_vectors(cols, [&](std::size_t j, std::size_t count) HWY_ATTR {
+    for_vectors(cols, [&](std::size_t j, std::size_t count) SEMFUSE_LAMBDA {
       const Vector x_hat = hn::Mul(hn::Sub(load(x + j, count), mean), factor);
       store(x_hat, x + j, count);
       store(hn::MulAdd(x_hat, load(gamma + j, count), load(beta + j, count)), out + j, count);
@@ -59,7 +59,7 @@ void AddLayerNormBackward(Matrix d_y, Matrix x_hat, const DropoutMask& mask, std
     float* x = x_hat.row(i);
     Vector sum = hn::Zero(d);
     Vector dot = hn::Zero(d);
-    for_vectors(cols, [&](std::size_t j, std::size_t count) HWY_ATTR {
+    for_vectors(cols, [&](std::size_t j, std::size_t count) SEMFUSE_LAMBDA {
       const Vector d_out = load(g + j, count);
       const Vector x_j = load(x + j, count);
       store(hn::MulAdd(d_out, x_j, load(d_gamma + j, count)), d_gamma + j, count);
@@ -71,7 +71,7 @@ void AddLayerNormBackward(Matrix d_y, Matrix x_hat, const DropoutMask& mask, std
     const Vector mean = hn::Set(d, sum_of(sum) * inverse_cols);
     const Vector slope = hn::Set(d, sum_of(dot) * inverse_cols);
     const Vector factor = hn::Set(d, inv_std[i]);
-    for_vectors(cols, [&](std::size_t j, std::size_t count) HWY_ATTR {
+    for_vectors(cols, [&](std::size_t j, std::size_t count) SEMFUSE_LAMBDA {
       const Vector d_hat = hn::Mul(load(g + j, count), load(gamma + j, count));
       const Vector d_sum = hn::Mul(factor, hn::Sub(hn::Sub(d_hat, mean), hn::Mul(load(x + j, count), slope)));
       store(d_sum, g + j, count);

@@ -76,7 +76,7 @@ void multiply_tile(const Tile& t) {
   SEMFUSE_UNROLL
   for (std::size_t r = 0; r < kRows; ++r) {
     float* c = t.c + r * t.c_stride;
-    const auto finish = [&](Vector v, const float* old, std::size_t count) HWY_ATTR {
+    const auto finish = [&](Vector v, const float* old, std::size_t count) SEMFUSE_LAMBDA {
       const Vector sum = t.accumulate ? hn::Add(v, load(old, count)) : v;
       return t.relu ? hn::Max(sum, hn::Zero(d)) : sum;
     };

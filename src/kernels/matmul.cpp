@@ -15,9 +15,13 @@ namespace semfuse {
 namespace HWY_NAMESPACE {
 namespace {
 
-// Depth of b that is multiplied at a time, and columns of it that a transposed product packs: both stay in the second-level
-// cache while a streams past.
+// Depth of b that is multiplied at a time: a panel of it stays in the second-level cache while a streams past.
 constexpr std::size_t kDepthBlock = 512;
+// What a transposed product packs of b at a time: a panel of it and the tile's rows of a stay in the first-level cache.
+#ifndef TD
+#define TD 256
+#endif
+constexpr std::size_t kTransposedDepthBlock = TD;
 constexpr std::size_t kColumnBlock = 256;
 
 std::size_t PackedSize(std::size_t depth, std::size_t cols) {
@@ -77,12 +81,12 @@ void MatmulPacked(ConstMatrix a, const PackedMatrix& b, Matrix c, const MatmulOp
 
 void MatmulTransposedA(ConstMatrix a, ConstMatrix b, Matrix c, bool accumulate) {
   assert(a.rows() == b.rows() && a.cols() == c.rows() && b.cols() == c.cols());
-  static thread_local const auto packed = hwy::AllocateAligned<float>(kDepthBlock * kColumnBlock);
+  static thread_local const auto packed = hwy::AllocateAligned<float>(kTransposedDepthBlock * kColumnBlock);
   const std::size_t width = tile_cols();
   for (std::size_t first_col = 0; first_col < b.cols(); first_col += kColumnBlock) {
     const std::size_t cols = std::min(kColumnBlock, b.cols() - first_col);
-    for (std::size_t first_depth = 0; first_depth < a.rows(); first_depth += kDepthBlock) {
-      const std::size_t depth = std::min(kDepthBlock, a.rows() - first_depth);
+    for (std::size_t first_depth = 0; first_depth < a.rows(); first_depth += kTransposedDepthBlock) {
+      const std::size_t depth = std::min(kTransposedDepthBlock, a.rows() - first_depth);
       Pack(b.row_range(first_depth, depth).column_range(first_col, cols), packed.get());
       for (std::size_t first_row = 0; first_row < c.rows(); first_row += kTileRows) {
         const std::size_t rows = std::min(kTileRows, c.rows() - first_row);

@@ -13,7 +13,7 @@ namespace {
 
 void ColumnSums(ConstMatrix x, float* sums) {
   const Tag d;
-  for_vectors(x.cols(), [&](std::size_t j, std::size_t count) HWY_ATTR {
+  for_vectors(x.cols(), [&](std::size_t j, std::size_t count) SEMFUSE_LAMBDA {
     // Four chains hide the latency of an addition.
     Vector sum[4] = {hn::Zero(d), hn::Zero(d), hn::Zero(d), hn::Zero(d)};
     for (std::size_t i = 0; i < x.rows(); ++i) sum[i % 4] = hn::Add(sum[i % 4], load(x.row(i) + j, count));
@@ -28,7 +28,7 @@ double SumOfSquares(const float* x, std::size_t size) {
   for (std::size_t first = 0; first < size; first += kBlock) {
     const std::size_t count = size - first < kBlock ? size - first : kBlock;
     Vector sum = hn::Zero(d);
-    for_vectors(count, [&](std::size_t j, std::size_t n) HWY_ATTR {
+    for_vectors(count, [&](std::size_t j, std::size_t n) SEMFUSE_LAMBDA {
       const Vector v = load(x + first + j, n);
       sum = hn::MulAdd(v, v, sum);
     });

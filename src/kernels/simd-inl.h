@@ -19,6 +19,9 @@
 #define SEMFUSE_UNROLL _Pragma("GCC unroll 16")
 #endif
 
+// A lambda of the loops below must become part of them, or every vector costs a call and its sums live in memory.
+#define SEMFUSE_LAMBDA HWY_ATTR __attribute__((always_inline))
+
 HWY_BEFORE_NAMESPACE();
 namespace semfuse {
 namespace HWY_NAMESPACE {
@@ -88,33 +91,36 @@ HWY_INLINE void store(Vector v, float* p, std::size_t count) {
 class RowDropout {
  public:
   HWY_INLINE RowDropout(const DropoutMask& mask, std::size_t row)
-      : active_(mask.active()), row_key_(mask.row_key(row)), threshold_(mask.threshold), scale_(mask.scale) {}
+      : active_(mask.active()),
+        threshold_(mask.threshold),
+        scale_(mask.scale),
+        keys_(hn::Add(hn::Set(Unsigned(), mask.row_key(row)), hn::Mul(hn::Iota(Unsigned(), 0u), hn::Set(Unsigned(), DropoutMask::kColumnStep)))) {}
 
   // v · scale where the mask keeps the columns `column` ... of the row, 0 elsewhere. `column` is a multiple of the vector length.
   HWY_INLINE Vector apply(Vector v, std::size_t column) {
     if (!active_) return v;
-    const hn::RebindToUnsigned<Tag> du;
     const bool high = column / DropoutMask::kHalf % 2 != 0;
     // With 16 lanes the high half belongs to the hash that the vector to the left computed.
-    if (!high || hn::Lanes(du) < DropoutMask::kHalf) {
+    if (!high || hn::Lanes(Unsigned()) < DropoutMask::kHalf) {
       const std::size_t hashed = column / (2 * DropoutMask::kHalf) * DropoutMask::kHalf + column % DropoutMask::kHalf;
-      const auto index = hn::Iota(du, static_cast<std::uint32_t>(hashed));
-      auto x = hn::Add(hn::Set(du, row_key_), hn::Mul(index, hn::Set(du, DropoutMask::kColumnStep)));
-      x = hn::Mul(hn::Xor(x, hn::ShiftRight<16>(x)), hn::Set(du, 0x7FEB352Du));
-      x = hn::Mul(hn::Xor(x, hn::ShiftRight<15>(x)), hn::Set(du, 0x846CA68Bu));
+      auto x = hn::Add(keys_, hn::Set(Unsigned(), static_cast<std::uint32_t>(hashed) * DropoutMask::kColumnStep));
+      x = hn::Mul(hn::Xor(x, hn::ShiftRight<16>(x)), hn::Set(Unsigned(), 0x7FEB352Du));
+      x = hn::Mul(hn::Xor(x, hn::ShiftRight<15>(x)), hn::Set(Unsigned(), 0x846CA68Bu));
       hash_ = hn::Xor(x, hn::ShiftRight<16>(x));
     }
-    const auto bits = high ? hn::ShiftRight<16>(hash_) : hn::And(hash_, hn::Set(du, 0xFFFFu));
-    const auto keep = hn::RebindMask(Tag(), hn::Not(hn::Lt(bits, hn::Set(du, threshold_))));
+    const auto bits = high ? hn::ShiftRight<16>(hash_) : hn::And(hash_, hn::Set(Unsigned(), 0xFFFFu));
+    const auto keep = hn::RebindMask(Tag(), hn::Not(hn::Lt(bits, hn::Set(Unsigned(), threshold_))));
     return hn::IfThenElseZero(keep, hn::Mul(v, hn::Set(Tag(), scale_)));
   }
 
  private:
+  using Unsigned = hn::RebindToUnsigned<Tag>;
+
   bool active_;
-  std::uint32_t row_key_;
   std::uint32_t threshold_;
   float scale_;
-  hn::Vec<hn::RebindToUnsigned<Tag>> hash_ = hn::Zero(hn::RebindToUnsigned<Tag>());
+  hn::Vec<Unsigned> keys_;  // Row key plus column step of each lane.
+  hn::Vec<Unsigned> hash_ = hn::Zero(Unsigned());
 };
 
 }  // namespace HWY_NAMESPACE

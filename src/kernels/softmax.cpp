@@ -18,7 +18,7 @@ float LogSumExp(const float* z, std::size_t size) {
   const Vector lowest = hn::Set(d, -hwy::HighestValue<float>());
   Vector largest = lowest;
   Vector sum = hn::Zero(d);
-  for_vectors(size, [&](std::size_t j, std::size_t count) HWY_ATTR {
+  for_vectors(size, [&](std::size_t j, std::size_t count) SEMFUSE_LAMBDA {
     const Vector v = load(z + j, count);
     sum = hn::Add(sum, v);
     largest = hn::Max(largest, hn::IfThenElse(hn::FirstN(d, count), v, lowest));
@@ -28,7 +28,7 @@ float LogSumExp(const float* z, std::size_t size) {
   if (std::isnan(check)) return check;
   largest = hn::MaxOfLanes(d, largest);
   Vector total = hn::Zero(d);
-  for_vectors(size, [&](std::size_t j, std::size_t count) HWY_ATTR {
+  for_vectors(size, [&](std::size_t j, std::size_t count) SEMFUSE_LAMBDA {
     const Vector e = hn::Exp(d, hn::Sub(load(z + j, count), largest));
     total = hn::Add(total, first_lanes(e, count));
   });
@@ -38,7 +38,7 @@ float LogSumExp(const float* z, std::size_t size) {
 float Sum(const float* z, std::size_t size) {
   const Tag d;
   Vector total = hn::Zero(d);
-  for_vectors(size, [&](std::size_t j, std::size_t count) HWY_ATTR { total = hn::Add(total, load(z + j, count)); });
+  for_vectors(size, [&](std::size_t j, std::size_t count) SEMFUSE_LAMBDA { total = hn::Add(total, load(z + j, count)); });
   return hn::GetLane(hn::SumOfLanes(d, total));
 }
 
@@ -47,7 +47,7 @@ void SoftmaxGradient(float* z, std::size_t size, float log_sum, float floor, flo
   const Vector shift = hn::Set(d, log_sum);
   const Vector low = hn::Set(d, floor);
   const Vector factor = hn::Set(d, scale);
-  for_vectors(size, [&](std::size_t j, std::size_t count) HWY_ATTR {
+  for_vectors(size, [&](std::size_t j, std::size_t count) SEMFUSE_LAMBDA {
     const Vector p = hn::Exp(d, hn::Sub(load(z + j, count), shift));
     store(hn::Mul(hn::Sub(p, low), factor), z + j, count);
   });
@@ -58,7 +58,7 @@ float SigmoidCrossEntropy(float* z, const float* target, std::size_t size, float
   const Tag d;
   const Vector factor = hn::Set(d, scale);
   Vector total = hn::Zero(d);
-  for_vectors(size, [&](std::size_t j, std::size_t count) HWY_ATTR {
+  for_vectors(size, [&](std::size_t j, std::size_t count) SEMFUSE_LAMBDA {
     const Vector z_j = load(z + j, count);
     const Vector t = load(target + j, count);
     const Vector tail = hn::Log1p(d, hn::Exp(d, hn::Max(hn::Neg(hn::Abs(z_j)), hn::Set(d, -87.0f))));
@@ -70,7 +70,7 @@ float SigmoidCrossEntropy(float* z, const float* target, std::size_t size, float
 }
 
 void Sigmoid(float* z, std::size_t size) {
-  for_vectors(size, [&](std::size_t j, std::size_t count) HWY_ATTR { store(sigmoid(load(z + j, count)), z + j, count); });
+  for_vectors(size, [&](std::size_t j, std::size_t count) SEMFUSE_LAMBDA { store(sigmoid(load(z + j, count)), z + j, count); });
 }
 
 }  // namespace

@@ -9,13 +9,6 @@
 
 namespace semfuse {
 
-namespace {
-
-// Logits of more tokens than this many floats are never in memory at once (32 MiB).
-constexpr std::size_t kMostLogits = std::size_t{1} << 23;
-
-}  // namespace
-
 struct TrainingStep::Group {
   std::size_t first_shard;
   std::size_t num_shards;
@@ -23,11 +16,12 @@ struct TrainingStep::Group {
   std::size_t num_tokens;
 };
 
-TrainingStep::TrainingStep(const Network& network, LossOptions losses, ThreadPool& pool)
+TrainingStep::TrainingStep(const Network& network, LossOptions losses, ThreadPool& pool, std::size_t most_logits)
     : network_(network),
       losses_(std::move(losses)),
       uniformity_(losses_.classes),
       pool_(pool),
+      most_logits_(most_logits),
       packed_(network.layout(), network.linears()),
       positions_(network.options().width) {}
 
@@ -36,7 +30,7 @@ std::size_t TrainingStep::peak_bytes() const { return workspace_.peak_bytes(); }
 std::vector<TrainingStep::Group> TrainingStep::group_shards(const Batch& batch) const {
   std::vector<Group> groups;
   for (const Shard& shard : batch.shards) {
-    if (groups.empty() || (groups.back().num_tokens + shard.num_tokens) * network_.vocab_size() > kMostLogits) {
+    if (groups.empty() || (groups.back().num_tokens + shard.num_tokens) * network_.vocab_size() > most_logits_) {
       groups.push_back({.first_shard = shard.index, .num_shards = 0, .first_token = shard.first_token, .num_tokens = 0});
     }
     groups.back().num_shards += 1;

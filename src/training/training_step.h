@@ -29,8 +29,11 @@ struct Losses {
 // Owns the memory that a step needs, so that steps after the first allocate nothing of size.
 class TrainingStep {
  public:
+  // Floats of logits that are in memory at once (32 MiB), unless a single shard has more.
+  static constexpr std::size_t kMostLogits = std::size_t{1} << 23;
+
   // `network` and `pool` must outlive the step.
-  TrainingStep(const Network& network, LossOptions losses, ThreadPool& pool);
+  TrainingStep(const Network& network, LossOptions losses, ThreadPool& pool, std::size_t most_logits = kMostLogits);
 
   // Overwrites the gradients. The result is the same for any number of threads.
   Losses run(const Batch& batch, const ParameterBlock& weights, const DropoutPlan& dropout, ParameterBlock& gradients);
@@ -56,6 +59,7 @@ class TrainingStep {
   LossOptions losses_;
   ClassUniformity uniformity_;
   ThreadPool& pool_;
+  std::size_t most_logits_;
   PackedWeights packed_;
   PositionTable positions_;
   Workspace workspace_;
