@@ -1,0 +1,64 @@
+#include "settings.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <charconv>
+
+#include "io/quoted_text.h"
+#include "semfuse/error.h"
+
+namespace semfuse {
+namespace {
+
+constexpr std::size_t kMaxThreads = 1024;
+constexpr double kBytesPerGiB = 1024.0 * 1024.0 * 1024.0;
+
+}  // namespace
+
+void set_from_option(Experiment& experiment, std::string_view option, std::string_view key,
+                     const std::optional<std::string>& text) {
+  if (!text) return;
+  try {
+    set_key(experiment, fmt::format("{}={}", key, *text));
+  } catch (const Error& error) {
+    throw Error(fmt::format("{}: {}", option, error.what()));
+  }
+}
+
+void apply_settings(Experiment& experiment, const std::vector<std::string>& assignments, std::string_view section) {
+  for (const std::string& assignment : assignments) {
+    const std::string prefix = std::string(section) + '.';
+    if (!section.empty() && !assignment.starts_with(prefix)) {
+      throw Error(fmt::format("--set {}: only {}* keys matter here, as {}kernel_base=0.8", quoted_text(assignment),
+                              prefix, prefix));
+    }
+    try {
+      set_key(experiment, assignment);
+    } catch (const Error& error) {
+      throw Error(fmt::format("--set: {}", error.what()));
+    }
+  }
+}
+
+std::size_t parse_threads(const std::optional<std::string>& text) {
+  if (!text) return 0;
+  std::size_t threads = 0;
+  const char* last = text->data() + text->size();
+  const auto [end, code] = std::from_chars(text->data(), last, threads);
+  if (code != std::errc() || end != last || threads < 1 || threads > kMaxThreads) {
+    throw Error(
+        fmt::format("--threads is {}; it must be a whole number from 1 to {}", quoted_text(*text), kMaxThreads));
+  }
+  return threads;
+}
+
+void require_memory(double bytes, std::string_view purpose, std::string_view advice) {
+  const double available =
+      static_cast<double>(::sysconf(_SC_PHYS_PAGES)) * static_cast<double>(::sysconf(_SC_PAGESIZE));
+  if (available <= 0.0 || bytes <= available) return;
+  throw Error(fmt::format("not enough memory for {}: it needs about {:.1f} GiB, this machine has {:.1f}; {}", purpose,
+                          bytes / kBytesPerGiB, available / kBytesPerGiB, advice));
+}
+
+}  // namespace semfuse

@@ -1,0 +1,26 @@
+// Options of the command line that end in an Experiment.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "semfuse/experiment.h"
+
+namespace semfuse {
+
+// Gives an option's text to a key. Throws Error as "--seed: seed is -1; it must be ...". Without a text the key stays.
+void set_from_option(Experiment& experiment, std::string_view option, std::string_view key,
+                     const std::optional<std::string>& text);
+
+// Applies `--set KEY=VALUE ...` in order; with a section ("features"), keys of others are refused.
+void apply_settings(Experiment& experiment, const std::vector<std::string>& assignments, std::string_view section = "");
+
+// Reads `--threads`: 0, one for each processor, without a text. Throws Error.
+std::size_t parse_threads(const std::optional<std::string>& text);
+
+// Throws Error if the machine has not that much memory: an allocation succeeds long before its pages are there.
+void require_memory(double bytes, std::string_view purpose, std::string_view advice);
+
+}  // namespace semfuse
