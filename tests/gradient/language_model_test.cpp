@@ -1,0 +1,95 @@
+// The whole training step: losses and every gradient against the plain twin.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "support/gradient_check.h"
+#include "support/reference_losses.h"
+#include "support/small_model.h"
+#include "training/training_step.h"
+
+namespace semfuse {
+namespace {
+
+struct Case {
+  std::string name;
+  std::size_t features = 5;
+  AttentionMask attention = AttentionMask::bidirectional;
+  double dropout = 0.3;
+  std::size_t sentences_per_shard = 2;
+  std::size_t most_logits = TrainingStep::kMostLogits;
+  std::vector<std::size_t> lengths = {4, 1, 3, 2};
+  std::size_t vocab_size = 13;
+  ModelOptions model = {.width = 12, .layers = 2, .heads = 3, .feed_forward = 10, .feature_head = 7};
+};
+
+void PrintTo(const Case& c, std::ostream* out) {
+  *out << c.name;
+}
+
+class LanguageModelGradient : public testing::TestWithParam<Case> {};
+
+TEST_P(LanguageModelGradient, EqualsTheTwin) {
+  const Case& c = GetParam();
+  ModelOptions options = c.model;
+  options.attention = c.attention;
+  options.fusion = c.features > 0;
+  const LossOptions loss_options{
+      .label_smoothing = 0.1, .feature_loss = 0.7, .uniformity_loss = 0.5, .classes = {{2, 3, 5}, {7, 1, 11, 4}}};
+  Batch batch = random_batch(c.lengths, c.vocab_size, c.features, 1);
+  cut_shards(batch, c.sentences_per_shard);
+  const Network network(options, c.vocab_size, c.features);
+  const ParameterBlock weights = random_weights(network.layout(), 2);
+  const DropoutPlan plan{.rate = c.dropout, .seed = 3, .step = 4};
+
+  ThreadPool pool(2);
+  TrainingStep step(network, loss_options, pool, c.most_logits);
+  ParameterBlock gradients(network.layout());
+  // What an earlier step left behind must not be added to.
+  for (const ParameterInfo& info : network.layout().entries()) std::fill_n(gradients.vector(info), info.size, 1e3f);
+  const Losses losses = step.run(batch, weights, plan, gradients);
+
+  const reference::Tables<double> tables = reference::tables_of(network.layout(), weights);
+  const reference::LossValues<double> expected = reference::losses(tables, batch, options, loss_options, plan);
+  EXPECT_NEAR(losses.tokens, expected.tokens, 1e-5 * expected.tokens);
+  EXPECT_NEAR(losses.features, expected.features, 1e-5 * expected.features);
+  EXPECT_NEAR(losses.uniformity, expected.uniformity, 1e-5 * expected.uniformity);
+  EXPECT_NEAR(losses.total, expected.total, 1e-5 * expected.total);
+  EXPECT_GT(expected.uniformity, 0.0);
+
+  const auto objective = [&](const reference::Tables<std::complex<double>>& at) {
+    return reference::losses(at, batch, options, loss_options, plan).total;
+  };
+  expect_close(reference::tables_of(network.layout(), gradients), complex_step(tables, objective));
+}
+
+std::vector<Case> cases() {
+  constexpr auto kCausal = AttentionMask::causal;
+  return {
+      {.name = "fusion_causal", .attention = kCausal},
+      {.name = "fusion_bidirectional", .sentences_per_shard = 1},
+      {.name = "baseline_causal", .features = 0, .attention = kCausal},
+      {.name = "baseline_bidirectional", .features = 0, .sentences_per_shard = 4},
+      {.name = "without_dropout", .attention = kCausal, .dropout = 0.0},
+      // Logits of two tokens at a time, so that each shard is a group of its own; then two shards in the first group.
+      {.name = "split_logits", .sentences_per_shard = 1, .most_logits = 2 * 13},
+      {.name = "split_logits_baseline",
+       .features = 0,
+       .attention = kCausal,
+       .sentences_per_shard = 1,
+       .most_logits = 5 * 13},
+      // Every size past a vector of 16, so that whole vectors and remainders meet.
+      {.name = "past_a_vector",
+       .features = 17,
+       .lengths = {19, 2},
+       .vocab_size = 37,
+       .model = {.width = 18, .layers = 1, .heads = 1, .feed_forward = 33, .feature_head = 20}},
+  };
+}
+
+INSTANTIATE_TEST_SUITE_P(Cases, LanguageModelGradient, testing::ValuesIn(cases()),
+                         [](const auto& test) { return test.param.name; });
+
+}  // namespace
+}  // namespace semfuse

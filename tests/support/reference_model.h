@@ -1,0 +1,238 @@
+// A plain twin of the model and its losses: one function per box, loops over sentences, no packing, no vectors. Written
+// over the scalar type, so that a complex step through it gives exact derivatives (gradient_check.h).
+#pragma once
+
+#include <cmath>
+#include <complex>
+#include <cstddef>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "batching/batch.h"
+#include "core/parameter_block.h"
+#include "kernels/dropout.h"
+#include "model/pass.h"
+#include "semfuse/language_model.h"
+
+namespace semfuse::reference {
+
+inline double real_of(double x) {
+  return x;
+}
+inline double real_of(const std::complex<double>& x) {
+  return x.real();
+}
+
+// A matrix that owns its numbers; a vector is one row.
+template <class T>
+struct Table {
+  std::size_t rows = 0;
+  std::size_t cols = 0;
+  std::vector<T> numbers;
+
+  Table() = default;
+  Table(std::size_t num_rows, std::size_t num_cols) : rows(num_rows), cols(num_cols), numbers(num_rows * num_cols) {}
+  T& operator()(std::size_t i, std::size_t j) { return numbers[i * cols + j]; }
+  const T& operator()(std::size_t i, std::size_t j) const { return numbers[i * cols + j]; }
+};
+
+// Tables by name: parameters, inputs, gradients.
+template <class T>
+using Tables = std::map<std::string, Table<T>>;
+
+inline Table<double> table_of(ConstMatrix m) {
+  Table<double> table(m.rows(), m.cols());
+  for (std::size_t i = 0; i < m.rows(); ++i) {
+    for (std::size_t j = 0; j < m.cols(); ++j) table(i, j) = static_cast<double>(m(i, j));
+  }
+  return table;
+}
+
+inline Tables<double> tables_of(const ParameterLayout& layout, const ParameterBlock& block) {
+  Tables<double> tables;
+  for (const ParameterInfo& info : layout.entries()) {
+    const std::size_t rows = info.shape.size() == 2 ? info.shape[0] : 1;
+    tables[info.name] = table_of({block.vector(info), rows, info.size / rows});
+  }
+  return tables;
+}
+
+// y = x · Wᵀ + b
+template <class T>
+Table<T> linear(const Table<T>& x, const Table<T>& weight, const Table<T>& bias) {
+  Table<T> y(x.rows, weight.rows);
+  for (std::size_t i = 0; i < x.rows; ++i) {
+    for (std::size_t o = 0; o < weight.rows; ++o) {
+      T sum = bias(0, o);
+      for (std::size_t k = 0; k < x.cols; ++k) sum += x(i, k) * weight(o, k);
+      y(i, o) = sum;
+    }
+  }
+  return y;
+}
+
+template <class T>
+Table<T> relu(Table<T> x) {
+  for (T& number : x.numbers) {
+    if (real_of(number) <= 0.0) number = T(0.0);
+  }
+  return x;
+}
+
+template <class T>
+T sigmoid(const T& x) {
+  return 1.0 / (1.0 + std::exp(-x));
+}
+
+// What dropout multiplies the number at (row, column) with.
+inline double kept(const DropoutMask& mask, std::size_t row, std::size_t column) {
+  if (!mask.active()) return 1.0;
+  return mask.keeps(row, column) ? static_cast<double>(mask.scale) : 0.0;
+}
+
+// Row t of the mask is token t of the packed batch.
+template <class T>
+Table<T> dropout(Table<T> x, const DropoutMask& mask) {
+  for (std::size_t t = 0; t < x.rows; ++t) {
+    for (std::size_t j = 0; j < x.cols; ++j) x(t, j) *= kept(mask, t, j);
+  }
+  return x;
+}
+
+template <class T>
+Table<T> layer_norm(const Table<T>& x, const Table<T>& gamma, const Table<T>& beta) {
+  Table<T> y(x.rows, x.cols);
+  const auto n = static_cast<double>(x.cols);
+  for (std::size_t i = 0; i < x.rows; ++i) {
+    T mean = 0.0;
+    for (std::size_t j = 0; j < x.cols; ++j) mean += x(i, j) / n;
+    T variance = 0.0;
+    for (std::size_t j = 0; j < x.cols; ++j) variance += (x(i, j) - mean) * (x(i, j) - mean) / n;
+    for (std::size_t j = 0; j < x.cols; ++j) {
+      y(i, j) = (x(i, j) - mean) / std::sqrt(variance + 1e-5) * gamma(0, j) + beta(0, j);
+    }
+  }
+  return y;
+}
+
+template <class T>
+Table<T> residual_norm(const Tables<T>& w, const std::string& name, const Table<T>& residual, const Table<T>& branch,
+                       const DropoutMask& mask) {
+  Table<T> sum = dropout(branch, mask);
+  for (std::size_t n = 0; n < sum.numbers.size(); ++n) sum.numbers[n] += residual.numbers[n];
+  return layer_norm(sum, w.at(name + ".weight"), w.at(name + ".bias"));
+}
+
+// The weights with which token i of a sentence that begins at `first` reads each token of it, after dropout.
+template <class T>
+std::vector<T> attention_row(const Table<T>& qkv, std::size_t first, std::size_t i, std::size_t readable,
+                             std::size_t width, std::size_t head_width, std::size_t column) {
+  std::vector<T> row(readable);
+  double largest = -INFINITY;
+  for (std::size_t j = 0; j < readable; ++j) {
+    T score = 0.0;
+    for (std::size_t c = column; c < column + head_width; ++c) score += qkv(first + i, c) * qkv(first + j, width + c);
+    row[j] = score / std::sqrt(static_cast<double>(head_width));
+    largest = std::max(largest, real_of(row[j]));
+  }
+  T sum = 0.0;
+  for (T& weight : row) sum += weight = std::exp(weight - largest);
+  for (T& weight : row) weight /= sum;
+  return row;
+}
+
+template <class T>
+Table<T> self_attention(const Tables<T>& w, const std::string& name, const Table<T>& x, const Batch& batch,
+                        std::size_t heads, AttentionMask attention, const DropoutMask& mask) {
+  const std::size_t width = x.cols;
+  const std::size_t head_width = width / heads;
+  const Table<T> qkv = linear(x, w.at(name + ".in_proj_weight"), w.at(name + ".in_proj_bias"));
+  Table<T> context(x.rows, width);
+  for (std::size_t s = 0; s < batch.num_sentences(); ++s) {
+    const std::size_t first = batch.first_token[s];
+    for (std::size_t head = 0; head < heads; ++head) {
+      for (std::size_t i = 0; i < batch.length(s); ++i) {
+        const std::size_t readable = attention == AttentionMask::causal ? i + 1 : batch.length(s);
+        const std::vector<T> row = attention_row(qkv, first, i, readable, width, head_width, head * head_width);
+        for (std::size_t j = 0; j < readable; ++j) {
+          // A mask row for each token and head, a column for each token of the sentence.
+          const T weight = row[j] * kept(mask, (first + i) * heads + head, j);
+          for (std::size_t c = head * head_width; c < (head + 1) * head_width; ++c) {
+            context(first + i, c) += weight * qkv(first + j, 2 * width + c);
+          }
+        }
+      }
+    }
+  }
+  return linear(context, w.at(name + ".out_proj.weight"), w.at(name + ".out_proj.bias"));
+}
+
+template <class T>
+Table<T> feed_forward(const Tables<T>& w, const std::string& name, const Table<T>& x, const DropoutMask& mask) {
+  const Table<T> inner = dropout(relu(linear(x, w.at(name + ".linear1.weight"), w.at(name + ".linear1.bias"))), mask);
+  return linear(inner, w.at(name + ".linear2.weight"), w.at(name + ".linear2.bias"));
+}
+
+template <class T>
+Table<T> encoder_layer(const Tables<T>& w, std::size_t layer, const Table<T>& x, const Batch& batch,
+                       const ModelOptions& options, const DropoutPlan& plan) {
+  using Site = DropoutPlan::Site;
+  const std::string name = "enc.layers." + std::to_string(layer);
+  const Table<T> attended = self_attention(w, name + ".self_attn", x, batch, options.heads, options.attention,
+                                           plan.mask(layer, Site::attention_weights));
+  const Table<T> middle = residual_norm(w, name + ".norm1", x, attended, plan.mask(layer, Site::attention_output));
+  const Table<T> fed = feed_forward(w, name, middle, plan.mask(layer, Site::feed_forward_inner));
+  return residual_norm(w, name + ".norm2", middle, fed, plan.mask(layer, Site::feed_forward_output));
+}
+
+inline double position(std::size_t p, std::size_t j, std::size_t width) {
+  const double angle =
+      static_cast<double>(p) * std::pow(10000.0, -static_cast<double>(j - j % 2) / static_cast<double>(width));
+  return j % 2 == 0 ? std::sin(angle) : std::cos(angle);
+}
+
+// h = e + (1 + σ(W_g [e; s])) ∘ (W_s s) + position, or e + position without features.
+template <class T>
+Table<T> fused_embedding(const Tables<T>& w, const Batch& batch) {
+  const Table<T>& table = w.at("tok.weight");
+  const std::size_t width = table.cols;
+  Table<T> features(batch.num_tokens(), batch.num_features);
+  Table<T> joined(batch.num_tokens(), width + batch.num_features);
+  Table<T> h(batch.num_tokens(), width);
+  for (std::size_t t = 0; t < batch.num_tokens(); ++t) {
+    for (std::size_t f = 0; f < batch.num_features; ++f) {
+      joined(t, width + f) = features(t, f) = static_cast<double>(batch.feature_rows()(t, f));
+    }
+    for (std::size_t j = 0; j < width; ++j) {
+      joined(t, j) = table(static_cast<std::size_t>(batch.inputs[t]), j);
+      h(t, j) = joined(t, j) + position(batch.positions[t], j, width);
+    }
+  }
+  if (batch.num_features == 0) return h;
+  const Table<T> u = linear(features, w.at("sem_proj.weight"), w.at("sem_proj.bias"));
+  const Table<T> gate = linear(joined, w.at("gate.weight"), w.at("gate.bias"));
+  for (std::size_t n = 0; n < h.numbers.size(); ++n) h.numbers[n] += (1.0 + sigmoid(gate.numbers[n])) * u.numbers[n];
+  return h;
+}
+
+template <class T>
+Table<T> feature_head(const Tables<T>& w, const Table<T>& hidden) {
+  return linear(relu(linear(hidden, w.at("aux_head.0.weight"), w.at("aux_head.0.bias"))), w.at("aux_head.2.weight"),
+                w.at("aux_head.2.bias"));
+}
+
+template <class T>
+Table<T> token_head(const Tables<T>& w, const Table<T>& hidden) {
+  const Table<T>& table = w.at("tok.weight");
+  return linear(hidden, table, Table<T>(1, table.rows));
+}
+
+template <class T>
+Table<T> encode(const Tables<T>& w, const Batch& batch, const ModelOptions& options, const DropoutPlan& plan) {
+  Table<T> x = fused_embedding(w, batch);
+  for (std::size_t layer = 0; layer < options.layers; ++layer) x = encoder_layer(w, layer, x, batch, options, plan);
+  return x;
+}
+
+}  // namespace semfuse::reference
