@@ -50,7 +50,7 @@ def environment(core_type, threads):
 
 def run_setting(setting, extra=()):
     core_type, workers, threads = setting
-    arguments = [argument for argument in sys.argv[1:] if argument != "--best"]
+    arguments = [argument for argument in sys.argv[1:] if argument not in ("--best", "--one-process")]
     command = [sys.executable, __file__, *arguments, "--workers", str(workers), "--threads", str(threads), *extra]
     output = subprocess.run(command, env=environment(core_type, threads), stdout=subprocess.PIPE, text=True, check=True).stdout
     return json.loads(output.splitlines()[-1])
@@ -68,7 +68,7 @@ def best(options):
 
     core_type = fastest([(core_type, 1, 1) for core_type in core_types()])[0]
     cores = len(os.sched_getaffinity(0))
-    more = [(core_type, 1, cores)] + ([] if options.plain else [(core_type, cores, 1)])
+    more = [(core_type, 1, cores)] + ([] if options.plain or options.one_process else [(core_type, cores, 1)])
     chosen = fastest(more if cores > 1 else [])
     names = ("core_type", "workers", "threads", "tokens_per_second")
     return {**run_setting(chosen), "tried": [dict(zip(names, (s[0] or "default", *s[1:], v))) for s, v in speeds.items()]}
@@ -150,6 +150,7 @@ def parse():
     parser.add_argument("--no-loss", action="store_true", help="leave out the whole run of --steps that gives the loss")
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--best", action="store_true")
+    parser.add_argument("--one-process", action="store_true", help="with --best: try threads only, not one process a core")
     return parser.parse_args()
 
 

@@ -44,6 +44,7 @@ struct StepReport {
   double gradient_norm = 0.0;    // Before clipping.
   double learning_rate = 0.0;
   std::size_t num_tokens = 0;    // Real tokens of the batch: there is no padding.
+  double flops = 0.0;            // Of the step's matrix products, 2mnk each, backward counted as twice forward.
 };
 
 // Trains a model step by step. The same seed gives the same weights, bit by bit, for any number of threads.

@@ -121,7 +121,8 @@ StepReport Trainer::step() {
           .loss_uniformity = losses.uniformity,
           .gradient_norm = norm,
           .learning_rate = rate,
-          .num_tokens = batch.num_tokens()};
+          .num_tokens = batch.num_tokens(),
+          .flops = s.model.network().training_flops(batch)};
 }
 
 }  // namespace semfuse

@@ -1,0 +1,11 @@
+// The machine's fused multiply-add peak: what no matrix product can exceed.
+#pragma once
+
+#include <cstddef>
+
+namespace semfuse {
+
+// GFLOP/s of `threads` threads running independent vector FMAs at the same time, the best of several short rounds.
+double measure_fma_peak(std::size_t threads);
+
+}  // namespace semfuse
