@@ -109,6 +109,10 @@ std::string parameters_text(const Terminal& terminal, const LanguageModel& model
 
 std::string vocabulary_text(const Terminal& terminal, const Checkpoint& checkpoint) {
   std::vector<std::pair<std::string, std::vector<std::string>>> groups;
+  for (const char* name : {"special", "subject", "pronoun", "verb", "object", "intensifier", "positive adjective",
+                           "negative adjective", "punctuation", "other"}) {
+    groups.push_back({name, {}});
+  }
   for (const VocabularyWord& word : vocabulary_words(checkpoint)) {
     auto group =
         std::find_if(groups.begin(), groups.end(), [&](const auto& known) { return known.first == word.group; });
@@ -116,8 +120,10 @@ std::string vocabulary_text(const Terminal& terminal, const Checkpoint& checkpoi
     group->second.push_back(printable(word.word) + (word.held_out ? "*" : ""));
   }
   Table table({Table::Align::left});
-  for (const auto& [name, words] : groups)
+  for (const auto& [name, words] : groups) {
+    if (words.empty()) continue;
     table.add({{.text = name}, {.text = fmt::format("{}", fmt::join(words, " "))}});
+  }
   return table.text(terminal, 2, 2);
 }
 

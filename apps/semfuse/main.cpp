@@ -28,7 +28,8 @@ int fail(std::string_view message) {
 
 // Why an argument is not understood, or nothing if all are.
 std::string unknown_argument(const CLI::App& program) {
-  const std::vector<std::string> unknown = program.remaining(true);
+  std::vector<std::string> unknown = program.remaining(true);
+  std::erase(unknown, "--");  // Only ends the options.
   if (unknown.empty()) return {};
   const bool has_command = !program.get_subcommands().empty();
   const CLI::App& app = has_command ? *program.get_subcommands().front() : program;

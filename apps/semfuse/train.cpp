@@ -181,8 +181,12 @@ class Run {
 
   void finish(const LanguageModel& model, const RunFolder& folder, Progress& progress) const {
     const double rate = static_cast<double>(tokens_) / std::max(training_seconds_, 1e-9);
-    progress.line(fmt::format("{}, after {} ({} tokens/s in training)", printable(folder.holds()),
-                              duration(seconds_since(begin_)), with_separators(static_cast<std::uint64_t>(rate))));
+    progress.line(fmt::format("done in {} ({} tokens/s in training); {}", duration(seconds_since(begin_)),
+                              with_separators(static_cast<std::uint64_t>(rate)), printable(folder.holds())));
+    if (!evaluations_.empty() && evaluations_.back()["perplexity"].is_null()) {
+      throw Error(fmt::format("validation after the last step is not finite; try a lower training.learning_rate; {}",
+                              folder.holds()));
+    }
     if (!progress.failure().empty()) throw Error(fmt::format("{}; {}", progress.failure(), folder.holds()));
     if (!options_.json) return;
     const Json object = {{"run", path_.string()},

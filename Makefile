@@ -1,0 +1,84 @@
+# What a user and a developer type. The build itself is CMake's: see CMakePresets.json.
+SHELL := /bin/sh
+JOBS ?= $(shell nproc 2>/dev/null || echo 2)
+PREFIX ?= /usr/local
+FUZZ_SECONDS ?= 60
+SOURCES = $(shell git ls-files '*.cpp' '*.h')
+# gcc's thread sanitizer does not start under some kernels' address space randomisation.
+NO_ASLR := $(shell setarch -R true 2>/dev/null && echo setarch -R)
+
+.PHONY: help deps needed build demo test test-long tsan fuzz bench format lint install clean
+
+help:
+	@echo 'make demo        install what is missing, build, train the paper'"'"'s fusion model'
+	@echo 'make build       build the release into build/release, binaries in build/release/bin'
+	@echo 'make test        the fast tests, in the release and in the address and undefined sanitizer build'
+	@echo 'make test-long   the long tests, the thread sanitizer and $(FUZZ_SECONDS) s of each fuzz target'
+	@echo 'make tsan        the fast tests under the thread sanitizer'
+	@echo 'make fuzz        $(FUZZ_SECONDS) s of each fuzz target (FUZZ_SECONDS=600 for more)'
+	@echo 'make bench       the speed table, beside PyTorch on this machine'
+	@echo 'make deps        install the packages that the build needs'
+	@echo 'make format      format the sources;  make lint: check format and clang-tidy'
+	@echo 'make install     install program, library and headers into PREFIX ($(PREFIX))'
+	@echo 'make clean       remove build/'
+
+deps:
+	@scripts/install-deps
+
+# Without apt the packages may have come by other means: CMake says what it lacks.
+needed:
+	@if command -v apt-get >/dev/null; then scripts/install-deps --check >/dev/null || scripts/install-deps; fi
+
+build: needed
+	@mkdir -p build
+	@cmake --preset release >build/.configure.log 2>&1 || { cat build/.configure.log; exit 1; }
+	cmake --build build/release -j $(JOBS)
+
+demo: build
+	@mkdir -p build/demo; number=1; while [ -e build/demo/run-$$number ]; do number=$$((number + 1)); done; \
+	run=build/demo/run-$$number; \
+	build/release/bin/semfuse train --preset paper-fusion --out $$run && \
+	printf '\nThe run is in %s. Try next:\n  build/release/bin/semfuse inspect %s\n  build/release/bin/semfuse features "Alice reviews the paper, very good!"\n' $$run $$run
+
+test: build
+	@cmake --preset asan >build/.configure.log 2>&1 || { cat build/.configure.log; exit 1; }
+	cmake --build build/asan -j $(JOBS)
+	ctest --test-dir build/release -LE long -j $(JOBS) --output-on-failure
+	ctest --test-dir build/asan -LE 'long|install' -j 2 --output-on-failure
+
+test-long: build tsan fuzz
+	ctest --test-dir build/release -L long --output-on-failure
+
+tsan: needed
+	@cmake --preset tsan
+	$(NO_ASLR) cmake --build build/tsan -j $(JOBS)
+	$(NO_ASLR) ctest --test-dir build/tsan -LE 'long|install' -j 2 --output-on-failure
+
+fuzz:
+	@if command -v apt-get >/dev/null; then scripts/install-deps fuzz; fi
+	@cmake --preset fuzz
+	cmake --build build/fuzz -j $(JOBS)
+	@set -e; for program in build/fuzz/bin/*_fuzz; do \
+	  name=$$(basename $$program _fuzz); mkdir -p build/fuzz/corpus/$$name build/fuzz/found; \
+	  echo "$$name: $(FUZZ_SECONDS) s"; \
+	  $$program -max_total_time=$(FUZZ_SECONDS) -print_final_stats=1 -verbosity=0 -artifact_prefix=build/fuzz/found/$$name- \
+	    build/fuzz/corpus/$$name tests/fuzz/corpus/$$name; \
+	done
+
+bench: build
+	@if command -v apt-get >/dev/null; then scripts/install-deps bench; fi
+	bench/run
+
+format:
+	clang-format -i $(SOURCES)
+
+lint: build
+	@if command -v apt-get >/dev/null; then scripts/install-deps lint; fi
+	clang-format --dry-run -Werror $(SOURCES)
+	run-clang-tidy -quiet -p build/release -j $(JOBS) '$(CURDIR)/(src|apps)/'
+
+install: build
+	cmake --install build/release --prefix $(PREFIX)
+
+clean:
+	rm -rf build
