@@ -1,7 +1,9 @@
 // Sentences packed end to end give what they give one by one: no padding, and nothing leaks from one into another.
 #include <gtest/gtest.h>
 
-#include <cstring>
+#include <algorithm>
+#include <bit>
+#include <cstdint>
 #include <vector>
 
 #include "support/gradient_check.h"
@@ -75,7 +77,9 @@ StepResult run(TrainingStep& step, const Network& network, const Batch& batch, c
 }
 
 bool same_bits(const std::vector<float>& part, const std::vector<float>& whole, std::size_t first) {
-  return std::memcmp(part.data(), whole.data() + first, part.size() * sizeof(float)) == 0;
+  return std::equal(part.begin(), part.end(), whole.begin() + static_cast<std::ptrdiff_t>(first), [](float a, float b) {
+    return std::bit_cast<std::uint32_t>(a) == std::bit_cast<std::uint32_t>(b);
+  });
 }
 
 double largest_of(const reference::Table<double>& table) {
