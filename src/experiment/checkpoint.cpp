@@ -46,7 +46,11 @@ Lexicon parse_lexicon(const std::string& text, const std::string& origin) {
                        .polarity = field("polarity", is_number).get<double>(),
                        .strength = field("strength", is_number).get<double>()});
   }
-  return Lexicon(std::move(entries));
+  try {
+    return Lexicon(std::move(entries));
+  } catch (const Error& error) {
+    refuse(origin, fmt::format("metadata lexicon: {}", error.what()));
+  }
 }
 
 std::vector<std::string> parse_words(const std::string& text, const std::string& key, const std::string& origin) {

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <random>
 
+#include "fuzz/checkpoint_entry.h"
 #include "fuzz/experiment_entry.h"
 #include "fuzz/tensor_archive_entry.h"
 #include "io/file.h"
@@ -78,6 +79,10 @@ TEST(FuzzReplay, TensorArchive) {
 
 TEST(FuzzReplay, Experiment) {
   replay("experiment", [](const Bytes& bytes) { return fuzz_experiment(bytes); });
+}
+
+TEST(FuzzReplay, Checkpoint) {
+  replay("checkpoint", [](const Bytes& bytes) { return fuzz_checkpoint(bytes); });
 }
 
 }  // namespace
