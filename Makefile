@@ -29,6 +29,9 @@ deps:
 needed:
 	@if command -v apt-get >/dev/null; then scripts/install-deps --check >/dev/null || scripts/install-deps; fi
 
+needed-%:
+	@if command -v apt-get >/dev/null; then scripts/install-deps --check $* >/dev/null || scripts/install-deps $*; fi
+
 build: needed
 	@mkdir -p build
 	@cmake --preset release >build/.configure.log 2>&1 || { cat build/.configure.log; exit 1; }
@@ -54,8 +57,7 @@ tsan: needed
 	$(NO_ASLR) cmake --build build/tsan -j $(JOBS)
 	$(NO_ASLR) ctest --test-dir build/tsan -LE 'long|install' -j 2 --output-on-failure
 
-fuzz:
-	@if command -v apt-get >/dev/null; then scripts/install-deps fuzz; fi
+fuzz: needed-fuzz
 	@cmake --preset fuzz
 	cmake --build build/fuzz -j $(JOBS)
 	@set -e; for program in build/fuzz/bin/*_fuzz; do \
@@ -65,15 +67,13 @@ fuzz:
 	    build/fuzz/corpus/$$name tests/fuzz/corpus/$$name; \
 	done
 
-bench: build
-	@if command -v apt-get >/dev/null; then scripts/install-deps bench; fi
+bench: needed-bench build
 	bench/run
 
 format:
 	clang-format -i $(SOURCES)
 
-lint: build
-	@if command -v apt-get >/dev/null; then scripts/install-deps lint; fi
+lint: needed-lint build
 	clang-format --dry-run -Werror $(SOURCES)
 	run-clang-tidy -quiet -p build/release -j $(JOBS) '$(CURDIR)/(src|apps)/'
 
