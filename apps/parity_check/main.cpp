@@ -87,15 +87,16 @@ bool check(const ParityCase& c, std::size_t threads, bool quiet) {
 
   std::vector<float> logits(c.num_rows * c.row_length * c.vocab_size);
   std::vector<float> features(c.num_rows * c.row_length * c.num_features);
-  step.on_logits = [&](const Shard& shard, ConstMatrix shard_logits, ConstMatrix feature_logits) {
-    for (std::size_t s = shard.first_sentence; s < shard.first_sentence + shard.num_sentences; ++s) {
-      for (std::size_t t = 0; t < c.batch.length(s); ++t) {
-        const std::size_t row = c.batch.first_token[s] + t - shard.first_token;
-        const std::size_t place = s * c.row_length + t;
-        std::copy_n(shard_logits.row(row), c.vocab_size, logits.begin() + static_cast<std::ptrdiff_t>(place * c.vocab_size));
-        for (std::size_t f = 0; f < c.num_features; ++f) {
-          features[place * c.num_features + f] = static_cast<float>(1.0 / (1.0 + std::exp(-static_cast<double>(feature_logits(row, f)))));
-        }
+  std::vector<std::size_t> place(c.batch.num_tokens());  // Of a token in the padded rows.
+  for (std::size_t s = 0; s < c.batch.num_sentences(); ++s) {
+    for (std::size_t t = 0; t < c.batch.length(s); ++t) place[c.batch.first_token[s] + t] = s * c.row_length + t;
+  }
+  step.on_logits = [&](std::size_t first_token, ConstMatrix token_logits, ConstMatrix feature_logits) {
+    for (std::size_t row = 0; row < token_logits.rows(); ++row) {
+      const std::size_t target = place[first_token + row];
+      std::copy_n(token_logits.row(row), c.vocab_size, logits.begin() + static_cast<std::ptrdiff_t>(target * c.vocab_size));
+      for (std::size_t f = 0; f < c.num_features; ++f) {
+        features[target * c.num_features + f] = static_cast<float>(1.0 / (1.0 + std::exp(-static_cast<double>(feature_logits(row, f)))));
       }
     }
   };

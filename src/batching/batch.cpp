@@ -8,33 +8,66 @@ namespace semfuse {
 
 namespace {
 
-// Large enough to keep the matrix kernels busy, small enough that a shard's activations of a layer stay in the second-level
-// cache and that a paper-size batch gives several shards to each thread.
-constexpr std::size_t kShardTokens = 128;
+// Large enough to keep the matrix kernels busy, small enough that what a shard hands from one operation to the next stays in the
+// second-level cache. A number of shards that 2 and 4 threads can share evenly is worth more than their exact size.
+constexpr std::size_t kShardTokens = 160;
+constexpr std::size_t kSmallestShard = 40;
+constexpr std::size_t kEvenly = 4;
+
+struct SentenceRange {
+  std::size_t first;
+  std::size_t count;
+};
+
+// At most `parts` runs of sentences with about equally many tokens. A sentence belongs to the run in which its middle lies.
+std::vector<SentenceRange> cut_sentences(const std::vector<std::size_t>& first_token, std::size_t parts) {
+  const std::size_t num_sentences = first_token.size() - 1;
+  std::vector<SentenceRange> ranges;
+  std::size_t sentence = 0;
+  for (std::size_t part = 1; part <= parts; ++part) {
+    const std::size_t goal = first_token.back() * part / parts;
+    std::size_t end = sentence;
+    while (end < num_sentences && (first_token[end] + first_token[end + 1]) / 2 < goal) ++end;
+    if (end > sentence) ranges.push_back({sentence, end - sentence});
+    sentence = end;
+  }
+  return ranges;
+}
+
+std::size_t number_of_shards(std::size_t num_tokens) {
+  const std::size_t wanted = (num_tokens + kShardTokens - 1) / kShardTokens;
+  const std::size_t even = (wanted + kEvenly - 1) / kEvenly * kEvenly;
+  return std::clamp<std::size_t>(num_tokens / kSmallestShard, 1, std::max<std::size_t>(even, 1));
+}
 
 std::vector<Shard> cut_into_shards(const std::vector<std::size_t>& first_token) {
-  const std::size_t num_sentences = first_token.size() - 1;
-  const std::size_t num_tokens = first_token.back();
-  const std::size_t wanted = std::max<std::size_t>(1, (num_tokens + kShardTokens - 1) / kShardTokens);
   std::vector<Shard> shards;
-  std::size_t sentence = 0;
-  for (std::size_t cut = 1; cut <= wanted && sentence < num_sentences; ++cut) {
-    const std::size_t goal = num_tokens * cut / wanted;
-    std::size_t end = sentence;
-    // A sentence belongs to the shard in which its middle lies.
-    while (end < num_sentences && (cut == wanted || (first_token[end] + first_token[end + 1]) / 2 < goal)) ++end;
-    if (end == sentence) continue;
+  for (const auto& [first, count] : cut_sentences(first_token, number_of_shards(first_token.back()))) {
     shards.push_back({.index = shards.size(),
-                      .first_sentence = sentence,
-                      .num_sentences = end - sentence,
-                      .first_token = first_token[sentence],
-                      .num_tokens = first_token[end] - first_token[sentence]});
-    sentence = end;
+                      .first_sentence = first,
+                      .num_sentences = count,
+                      .first_token = first_token[first],
+                      .num_tokens = first_token[first + count] - first_token[first]});
   }
   return shards;
 }
 
 }  // namespace
+
+std::vector<Batch> split(const Batch& batch, std::size_t parts) {
+  std::vector<Batch> result;
+  for (const auto& [first, count] : cut_sentences(batch.first_token, parts)) {
+    BatchPacker packer(batch.num_features);
+    for (std::size_t s = first; s < first + count; ++s) {
+      const std::size_t begin = batch.first_token[s];
+      packer.add(std::span(batch.inputs).subspan(begin, batch.length(s)), std::span(batch.targets).subspan(begin, batch.length(s)),
+                 std::span(batch.features).subspan(begin * batch.num_features, batch.length(s) * batch.num_features));
+    }
+    result.push_back(packer.take());
+    result.back().first_row = batch.first_row + batch.first_token[first];
+  }
+  return result;
+}
 
 std::size_t Batch::longest() const {
   std::size_t longest = 0;

@@ -33,6 +33,7 @@ struct Batch {
   std::size_t num_features = 0;
   std::vector<float> features;              // [num_tokens, num_features]
   std::vector<Shard> shards;
+  std::size_t first_row = 0;                // Of the first token in its step; rows of dropout masks count from here.
 
   std::size_t num_tokens() const { return inputs.size(); }
   std::size_t num_sentences() const { return first_token.size() - 1; }
@@ -40,6 +41,9 @@ struct Batch {
   std::size_t longest() const;
   ConstMatrix feature_rows() const { return {features.data(), num_tokens(), num_features}; }
 };
+
+// The sentences of a batch in at most `parts` batches of about equal size, in order; none is empty.
+std::vector<Batch> split(const Batch& batch, std::size_t parts);
 
 // Builds batches one sentence at a time.
 class BatchPacker {

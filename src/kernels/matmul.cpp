@@ -17,11 +17,8 @@ namespace {
 
 // Depth of b that is multiplied at a time: a panel of it stays in the second-level cache while a streams past.
 constexpr std::size_t kDepthBlock = 512;
-// What a transposed product packs of b at a time: a panel of it and the tile's rows of a stay in the first-level cache.
-#ifndef TD
-#define TD 256
-#endif
-constexpr std::size_t kTransposedDepthBlock = TD;
+// What a transposed product packs of b at a time: a panel of it and the tile's columns of a stay in the first-level cache.
+constexpr std::size_t kTransposedDepthBlock = 320;
 constexpr std::size_t kColumnBlock = 256;
 
 std::size_t PackedSize(std::size_t depth, std::size_t cols) {
@@ -29,16 +26,18 @@ std::size_t PackedSize(std::size_t depth, std::size_t cols) {
   return (cols + width - 1) / width * width * depth;
 }
 
+// Row by row, so that b is read from memory in the order in which it lies there.
 void Pack(ConstMatrix b, float* packed) {
   const Tag d;
   const std::size_t lanes = hn::Lanes(d);
   const std::size_t width = tile_cols();
-  for (std::size_t first = 0; first < b.cols(); first += width) {
-    const std::size_t count = std::min(width, b.cols() - first);
-    for (std::size_t k = 0; k < b.rows(); ++k, packed += width) {
-      const float* source = b.row(k) + first;
-      hn::Store(load(source, std::min(count, lanes)), d, packed);
-      hn::Store(count > lanes ? load(source + lanes, count - lanes) : hn::Zero(d), d, packed + lanes);
+  for (std::size_t k = 0; k < b.rows(); ++k) {
+    const float* source = b.row(k);
+    float* target = packed + k * width;
+    for (std::size_t first = 0; first < b.cols(); first += width, target += width * b.rows()) {
+      const std::size_t count = std::min(width, b.cols() - first);
+      hn::Store(load(source + first, std::min(count, lanes)), d, target);
+      hn::Store(count > lanes ? load(source + first + lanes, count - lanes) : hn::Zero(d), d, target + lanes);
     }
   }
 }

@@ -11,13 +11,14 @@ namespace semfuse {
 namespace HWY_NAMESPACE {
 namespace {
 
-void ColumnSums(ConstMatrix x, float* sums) {
+void ColumnSums(ConstMatrix x, float* sums, bool accumulate) {
   const Tag d;
   for_vectors(x.cols(), [&](std::size_t j, std::size_t count) SEMFUSE_LAMBDA {
     // Four chains hide the latency of an addition.
     Vector sum[4] = {hn::Zero(d), hn::Zero(d), hn::Zero(d), hn::Zero(d)};
     for (std::size_t i = 0; i < x.rows(); ++i) sum[i % 4] = hn::Add(sum[i % 4], load(x.row(i) + j, count));
-    store(hn::Add(hn::Add(sum[0], sum[1]), hn::Add(sum[2], sum[3])), sums + j, count);
+    const Vector total = hn::Add(hn::Add(sum[0], sum[1]), hn::Add(sum[2], sum[3]));
+    store(accumulate ? hn::Add(load(sums + j, count), total) : total, sums + j, count);
   });
 }
 
@@ -50,7 +51,7 @@ namespace semfuse {
 HWY_EXPORT(ColumnSums);
 HWY_EXPORT(SumOfSquares);
 
-void column_sums(ConstMatrix x, float* sums) { HWY_DYNAMIC_DISPATCH(ColumnSums)(x, sums); }
+void column_sums(ConstMatrix x, float* sums, bool accumulate) { HWY_DYNAMIC_DISPATCH(ColumnSums)(x, sums, accumulate); }
 double sum_of_squares(const float* x, std::size_t size) { return HWY_DYNAMIC_DISPATCH(SumOfSquares)(x, size); }
 
 }  // namespace semfuse

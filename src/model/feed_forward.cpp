@@ -17,7 +17,7 @@ FeedForward::Cache FeedForward::allocate(const Batch& batch, Workspace& workspac
 void FeedForward::forward(const Pass& pass, const Shard& shard, ConstMatrix x, Cache& cache, Matrix y) const {
   const Matrix inner = shard.rows_of(cache.inner);
   pass.packed.forward(linear1_, x, inner, /*relu=*/true);
-  dropout_forward(inner, pass.dropout.mask(layer_, DropoutPlan::Site::feed_forward_inner), shard.first_token);
+  dropout_forward(inner, pass.dropout.mask(layer_, DropoutPlan::Site::feed_forward_inner), pass.dropout_row(shard));
   pass.packed.forward(linear2_, inner, y);
 }
 

@@ -84,7 +84,7 @@ void PackedWeights::backward(const Linear& linear, ConstMatrix d_y, Matrix d_x, 
   matmul(d_y, entries_[linear.index].backward, d_x, {.accumulate = accumulate});
 }
 
-void GradientTasks::add(const Linear& linear, ConstMatrix d_y, ConstMatrix x, bool accumulate) {
+void GradientTasks::add(const Linear& linear, ConstMatrix d_y, ConstMatrix x) {
   const Matrix d_weight = gradients_->matrix((*layout_)[linear.weight]);
   float* d_bias = linear.bias ? gradients_->vector((*layout_)[*linear.bias]) : nullptr;
   for (std::size_t first = 0; first < linear.outputs; first += kGradientRows) {
@@ -92,8 +92,7 @@ void GradientTasks::add(const Linear& linear, ConstMatrix d_y, ConstMatrix x, bo
     tasks_.push_back({.d_y = d_y.column_range(first, count),
                       .x = x,
                       .d_weight = d_weight.row_range(first, count),
-                      .d_bias = d_bias ? d_bias + first : nullptr,
-                      .accumulate = accumulate});
+                      .d_bias = d_bias ? d_bias + first : nullptr});
   }
 }
 
@@ -104,8 +103,8 @@ void GradientTasks::add_row_sum(ParameterId id, ConstMatrix rows) {
 void GradientTasks::run(ThreadPool& pool) const {
   pool.run(tasks_.size(), [&](std::size_t index, std::size_t) {
     const Task& task = tasks_[index];
-    if (task.x.data()) matmul_transposed_a(task.d_y, task.x, task.d_weight, task.accumulate);
-    if (task.d_bias) column_sums(task.d_y, task.d_bias);
+    if (task.x.data()) matmul_transposed_a(task.d_y, task.x, task.d_weight, accumulate_);
+    if (task.d_bias) column_sums(task.d_y, task.d_bias, accumulate_);
   });
 }
 

@@ -75,11 +75,13 @@ class PackedWeights {
 // The list is cut into tasks by the sizes alone, so the order of every sum is fixed.
 class GradientTasks {
  public:
-  GradientTasks(const ParameterLayout& layout, ParameterBlock& gradients) : layout_(&layout), gradients_(&gradients) {}
+  // With `accumulate` gradients add to what the block holds, otherwise they overwrite it.
+  GradientTasks(const ParameterLayout& layout, ParameterBlock& gradients, bool accumulate)
+      : layout_(&layout), gradients_(&gradients), accumulate_(accumulate) {}
 
-  // d_W (+)= d_yᵀ · x, d_b = column sums of d_y
-  void add(const Linear& linear, ConstMatrix d_y, ConstMatrix x, bool accumulate = false);
-  // The gradient of `id` is the sum of the rows.
+  // d_W (+)= d_yᵀ · x, d_b (+)= column sums of d_y
+  void add(const Linear& linear, ConstMatrix d_y, ConstMatrix x);
+  // The gradient of `id` (+)= the sum of the rows.
   void add_row_sum(ParameterId id, ConstMatrix rows);
 
   void run(ThreadPool& pool) const;
@@ -90,10 +92,10 @@ class GradientTasks {
     ConstMatrix x;  // Empty: column sums only.
     Matrix d_weight;
     float* d_bias = nullptr;
-    bool accumulate = false;
   };
   const ParameterLayout* layout_;
   ParameterBlock* gradients_;
+  bool accumulate_;
   std::vector<Task> tasks_;
 };
 

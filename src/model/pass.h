@@ -33,6 +33,8 @@ struct Pass {
   DropoutPlan dropout;
 
   const float* vector(ParameterId id) const { return weights.vector(layout[id]); }
+  // The row of a dropout mask that belongs to the shard's first token.
+  std::size_t dropout_row(const Shard& shard) const { return batch.first_row + shard.first_token; }
 };
 
 }  // namespace semfuse

@@ -23,7 +23,7 @@ ResidualNorm::Cache ResidualNorm::allocate(const Batch& batch, Workspace& worksp
 }
 
 void ResidualNorm::forward(const Pass& pass, const Shard& shard, ConstMatrix residual, Cache& cache) const {
-  add_layer_norm_forward(shard.rows_of(cache.branch), residual, pass.dropout.mask(layer_, site_), shard.first_token,
+  add_layer_norm_forward(shard.rows_of(cache.branch), residual, pass.dropout.mask(layer_, site_), pass.dropout_row(shard),
                          pass.vector(gamma_), pass.vector(beta_), cache.inv_std + shard.first_token, shard.rows_of(cache.y));
 }
 
@@ -32,7 +32,7 @@ void ResidualNorm::backward(const Pass& pass, const Shard& shard, Matrix d_y, Ca
   float* d_beta = cache.d_beta.row(shard.index);
   std::fill_n(d_gamma, width_, 0.0f);
   std::fill_n(d_beta, width_, 0.0f);
-  add_layer_norm_backward(d_y, shard.rows_of(cache.branch), pass.dropout.mask(layer_, site_), shard.first_token,
+  add_layer_norm_backward(d_y, shard.rows_of(cache.branch), pass.dropout.mask(layer_, site_), pass.dropout_row(shard),
                           pass.vector(gamma_), cache.inv_std + shard.first_token, d_gamma, d_beta);
 }
 

@@ -44,7 +44,7 @@ void SelfAttention::for_each_head(const Pass& pass, const Shard& shard, const Ca
     const std::size_t length = pass.batch.length(s);
     const std::size_t stride = attention_stride(length);
     for (std::size_t head = 0; head < num_heads_; ++head) {
-      site.first_dropout_row = first * num_heads_ + head;
+      site.first_dropout_row = (pass.batch.first_row + first) * num_heads_ + head;
       const Matrix weights(cache.weights + cache.first[s] + head * length * stride, length, length, stride);
       visit(site, cache.qkv.row_range(first, length), cache.context.row_range(first, length), head * head_width(), weights);
     }

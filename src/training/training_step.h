@@ -29,37 +29,47 @@ struct Losses {
 // Owns the memory that a step needs, so that steps after the first allocate nothing of size.
 class TrainingStep {
  public:
-  // Floats of logits that are in memory at once (32 MiB), unless a single shard has more.
-  static constexpr std::size_t kMostLogits = std::size_t{1} << 23;
+  // A batch is worked on in chunks of about at most so many tokens and logits: what a step needs of memory does not grow with the
+  // batch, and stays in the last-level cache.
+  static constexpr std::size_t kChunkTokens = 1536;
+  static constexpr std::size_t kChunkLogits = std::size_t{1} << 23;
 
   // `network` and `pool` must outlive the step.
-  TrainingStep(const Network& network, LossOptions losses, ThreadPool& pool, std::size_t most_logits = kMostLogits);
+  TrainingStep(const Network& network, LossOptions losses, ThreadPool& pool, std::size_t chunk_logits = kChunkLogits);
 
   // Overwrites the gradients. The result is the same for any number of threads.
   Losses run(const Batch& batch, const ParameterBlock& weights, const DropoutPlan& dropout, ParameterBlock& gradients);
 
   std::size_t peak_bytes() const;
 
-  // Called with the logits of a shard before the losses turn them into gradients; for the parity check.
-  std::function<void(const Shard&, ConstMatrix logits, ConstMatrix feature_logits)> on_logits;
+  // Called with the logits of some tokens of the batch before the losses turn them into gradients, from several threads; for the
+  // parity check.
+  std::function<void(std::size_t first_token, ConstMatrix logits, ConstMatrix feature_logits)> on_logits;
 
  private:
-  struct ShardLosses {
+  // What makes sums over the batch means; known before any chunk is computed.
+  struct Scales {
+    float per_token;                                // 1 / tokens of the batch
+    std::vector<double> uniformity_position_weights;  // As ClassUniformity::position_weights gives them.
+  };
+  // The sums of a shard.
+  struct LossSums {
     double tokens = 0.0;
     double features = 0.0;
     double uniformity = 0.0;
   };
-  struct Group;  // Shards whose logits are in memory at the same time.
 
-  std::vector<Group> group_shards(const Batch& batch) const;
-  ShardLosses run_heads(const Pass& pass, const Shard& shard, const std::vector<double>& position_weights,
-                        Network::Activations& activations, Matrix logits, Matrix d_hidden) const;
+  std::size_t number_of_chunks(const Batch& batch) const;
+  LossSums run_chunk(const Batch& chunk, const Scales& scales, const ParameterBlock& weights, const DropoutPlan& dropout, bool accumulate,
+                     ParameterBlock& gradients);
+  LossSums run_heads(const Pass& pass, const Shard& shard, const Scales& scales, Network::Activations& activations, Matrix logits,
+                     Matrix d_hidden) const;
 
   const Network& network_;
   LossOptions losses_;
   ClassUniformity uniformity_;
   ThreadPool& pool_;
-  std::size_t most_logits_;
+  std::size_t chunk_logits_;
   PackedWeights packed_;
   PositionTable positions_;
   Workspace workspace_;

@@ -18,7 +18,7 @@ struct Case {
   AttentionMask attention = AttentionMask::bidirectional;
   double dropout = 0.3;
   std::size_t sentences_per_shard = 2;
-  std::size_t most_logits = TrainingStep::kMostLogits;
+  std::size_t chunk_logits = TrainingStep::kChunkLogits;
   std::vector<std::size_t> lengths = {4, 1, 3, 2};
   std::size_t vocab_size = 13;
   ModelOptions model = {.width = 12, .layers = 2, .heads = 3, .feed_forward = 10, .feature_head = 7};
@@ -44,7 +44,7 @@ TEST_P(LanguageModelGradient, EqualsTheTwin) {
   const DropoutPlan plan{.rate = c.dropout, .seed = 3, .step = 4};
 
   ThreadPool pool(2);
-  TrainingStep step(network, loss_options, pool, c.most_logits);
+  TrainingStep step(network, loss_options, pool, c.chunk_logits);
   ParameterBlock gradients(network.layout());
   // What an earlier step left behind must not be added to.
   for (const ParameterInfo& info : network.layout().entries()) std::fill_n(gradients.vector(info), info.size, 1e3f);
@@ -72,13 +72,13 @@ std::vector<Case> cases() {
       {.name = "baseline_causal", .features = 0, .attention = kCausal},
       {.name = "baseline_bidirectional", .features = 0, .sentences_per_shard = 4},
       {.name = "without_dropout", .attention = kCausal, .dropout = 0.0},
-      // Logits of two tokens at a time, so that each shard is a group of its own; then two shards in the first group.
-      {.name = "split_logits", .sentences_per_shard = 1, .most_logits = 2 * 13},
+      // So few logits at a time that the batch falls into chunks, of a sentence each or of more.
+      {.name = "split_logits", .sentences_per_shard = 1, .chunk_logits = 2 * 13},
       {.name = "split_logits_baseline",
        .features = 0,
        .attention = kCausal,
        .sentences_per_shard = 1,
-       .most_logits = 5 * 13},
+       .chunk_logits = 5 * 13},
       // Every size past a vector of 16, so that whole vectors and remainders meet.
       {.name = "past_a_vector",
        .features = 17,

@@ -15,7 +15,7 @@ namespace {
 struct TrainingCase {
   std::size_t num_features;
   AttentionMask attention;
-  std::size_t most_logits;
+  std::size_t chunk_logits;
 };
 
 constexpr std::size_t kVocab = 1500;  // With width 24 more parameters than one task of the optimizer takes.
@@ -35,7 +35,7 @@ ParameterBlock weights_after_steps(const TrainingCase& c, std::size_t num_thread
   ThreadPool pool(num_threads);
   TrainingStep step(
       network, {.label_smoothing = 0.02, .feature_loss = 0.5, .uniformity_loss = 0.1, .classes = {{1, 2, 3}, {4, 5}}},
-      pool, c.most_logits);
+      pool, c.chunk_logits);
   AdamW adamw(network.layout(), {});
   ParameterBlock weights = network.initial_weights(5);
   ParameterBlock gradients(network.layout());
@@ -66,12 +66,12 @@ TEST_P(Determinism, WeightsDoNotDependOnTheThreads) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Cases, Determinism,
-                         testing::Values(TrainingCase{22, AttentionMask::bidirectional, TrainingStep::kMostLogits},
-                                         TrainingCase{0, AttentionMask::causal, TrainingStep::kMostLogits},
+                         testing::Values(TrainingCase{22, AttentionMask::bidirectional, TrainingStep::kChunkLogits},
+                                         TrainingCase{0, AttentionMask::causal, TrainingStep::kChunkLogits},
                                          TrainingCase{22, AttentionMask::causal, 200 * kVocab}));
 
 TEST(DropoutSeed, AnotherSeedGivesOtherDropout) {
-  const TrainingCase c{0, AttentionMask::causal, TrainingStep::kMostLogits};
+  const TrainingCase c{0, AttentionMask::causal, TrainingStep::kChunkLogits};
   EXPECT_FALSE(same_bytes(weights_after_steps(c, 1, 9), weights_after_steps(c, 1, 10)));
 }
 

@@ -66,9 +66,9 @@ StepResult run(TrainingStep& step, const Network& network, const Batch& batch, c
   StepResult result;
   result.logits.resize(batch.num_tokens() * network.vocab_size());
   result.feature_logits.resize(batch.num_tokens() * network.num_features());
-  step.on_logits = [&](const Shard& shard, ConstMatrix logits, ConstMatrix feature_logits) {
-    copy_rows(logits, shard.first_token, result.logits);
-    copy_rows(feature_logits, shard.first_token, result.feature_logits);
+  step.on_logits = [&](std::size_t first_token, ConstMatrix logits, ConstMatrix feature_logits) {
+    copy_rows(logits, first_token, result.logits);
+    copy_rows(feature_logits, first_token, result.feature_logits);
   };
   ParameterBlock gradients(network.layout());
   result.losses = step.run(batch, weights, {}, gradients);

@@ -32,7 +32,7 @@ class LayerCase {
                        .packed = *packed_,
                        .attention = attention,
                        .dropout = plan_});
-    tasks_.emplace(layout_, gradients_);
+    tasks_.emplace(layout_, gradients_, /*accumulate=*/false);
   }
   const Pass& pass() const { return *pass_; }
   GradientTasks& tasks() { return *tasks_; }
@@ -59,12 +59,15 @@ class LayerCase {
   }
 
   reference::Tables<double> weights() const { return reference::tables_of(layout_, weights_); }
-  // Runs the tasks; with d_x under the name "x".
+  // Runs the tasks and gives every gradient, d_x under the name "x".
   reference::Tables<double> gradients(ConstMatrix d_x) {
     tasks_->run(pool_);
-    reference::Tables<double> tables = reference::tables_of(layout_, gradients_);
-    if (d_x.data()) tables["x"] = reference::table_of(d_x);
-    return tables;
+    return tables(d_x);
+  }
+  reference::Tables<double> tables(ConstMatrix d_x) const {
+    reference::Tables<double> result = reference::tables_of(layout_, gradients_);
+    if (d_x.data()) result["x"] = reference::table_of(d_x);
+    return result;
   }
   ParameterBlock& gradient_block() { return gradients_; }
   ThreadPool& pool() { return pool_; }
