@@ -23,7 +23,9 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using nlohmann::json;
 
-double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
+double seconds_since(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
 
 double peak_rss_mb() {
   rusage usage{};
@@ -55,12 +57,14 @@ LanguageModel new_model(const Experiment& experiment) {
                        FeatureBank(Lexicon::synthetic(), experiment.features), experiment.seed);
 }
 
-// Whole runs of the experiment, cut into windows of equal time, and the mean loss of the last 20 steps of the first run.
+// Whole runs of the experiment, cut into windows of equal time, and the mean loss of the last 20 steps of the first
+// run.
 json measure_training(const Experiment& experiment, std::size_t threads, double seconds, std::size_t num_windows) {
   constexpr std::size_t kLastSteps = 20;
   const Corpus corpus = make_synthetic_corpus(synthetic_corpus_options(experiment));
   LanguageModel model = new_model(experiment);
-  Trainer trainer(model, corpus.train, experiment.training, {.seed = experiment.seed, .threads = threads, .max_length = experiment.corpus.max_length});
+  Trainer trainer(model, corpus.train, experiment.training,
+                  {.seed = experiment.seed, .threads = threads, .max_length = experiment.corpus.max_length});
   Speeds speeds;
   std::vector<double> losses;
   double tokens = 0.0;
@@ -87,7 +91,8 @@ json measure_training(const Experiment& experiment, std::size_t threads, double 
   if (speeds.gflops.empty()) throw Error("the run was too short to measure; lower --seconds or train longer");
   json result = speeds.to_json();
   const std::size_t last = std::min(kLastSteps, losses.size());
-  result["loss"] = std::accumulate(losses.end() - static_cast<std::ptrdiff_t>(last), losses.end(), 0.0) / static_cast<double>(last);
+  result["loss"] =
+      std::accumulate(losses.end() - static_cast<std::ptrdiff_t>(last), losses.end(), 0.0) / static_cast<double>(last);
   result["steps"] = losses.size();
   result["peak_rss_mb"] = peak_rss_mb();
   result["parameters"] = model.parameter_count();
@@ -151,7 +156,8 @@ json measure_point(const SweepPoint& point, std::size_t threads, double seconds)
 
 std::vector<SweepPoint> sweep_points() {
   std::vector<SweepPoint> points;
-  for (const std::size_t width : {128, 256, 512}) points.push_back({.what = "width", .model = {.width = width, .feed_forward = 2 * width}});
+  for (const std::size_t width : {128, 256, 512})
+    points.push_back({.what = "width", .model = {.width = width, .feed_forward = 2 * width}});
   for (const std::size_t layers : {2, 4, 8}) points.push_back({.what = "layers", .model = {.layers = layers}});
   for (const std::size_t length : {27, 64, 128, 256}) points.push_back({.what = "length", .length = length});
   for (const std::size_t batch : {16, 64, 256}) points.push_back({.what = "batch", .batch = batch});
@@ -166,7 +172,8 @@ void write_features(const Experiment& experiment, const std::string& path) {
   std::ofstream file(path, std::ios::binary);
   for (const Sentence& sentence : corpus.train) {
     const FeatureMatrix rows = bank.rows(sentence);
-    file.write(reinterpret_cast<const char*>(rows.values.data()), static_cast<std::streamsize>(rows.values.size() * sizeof(float)));
+    file.write(reinterpret_cast<const char*>(rows.values.data()),
+               static_cast<std::streamsize>(rows.values.size() * sizeof(float)));
   }
   if (!file.flush()) throw Error(fmt::format("cannot write {}", path));
 }

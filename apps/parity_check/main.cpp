@@ -15,7 +15,8 @@
 namespace semfuse {
 namespace {
 
-// Largest deviations allowed: relative to the largest value for what one step computes, absolute for parameters after all steps.
+// Largest deviations allowed: relative to the largest value for what one step computes, absolute for parameters after
+// all steps.
 constexpr double kOutputTolerance = 1e-4;
 constexpr double kGradientTolerance = 1e-3;
 constexpr double kAfterTolerance = 5e-5;
@@ -49,7 +50,9 @@ class Report {
  public:
   explicit Report(bool quiet) : quiet_(quiet) {}
 
-  void relative(const std::string& what, const Deviation& d, double tolerance) { line(what, d.relative(), tolerance, "relative"); }
+  void relative(const std::string& what, const Deviation& d, double tolerance) {
+    line(what, d.relative(), tolerance, "relative");
+  }
   void absolute(const std::string& what, double value, double tolerance) { line(what, value, tolerance, "absolute"); }
   bool passed() const { return failures_ == 0; }
   std::size_t failures() const { return failures_; }
@@ -58,7 +61,8 @@ class Report {
   void line(const std::string& what, double value, double tolerance, const char* kind) {
     const bool good = value <= tolerance;  // False for NaN too.
     if (!good) ++failures_;
-    if (!quiet_ || !good) fmt::print("  {:<52} {:>9.2e} {:<8} of {:.0e}  {}\n", what, value, kind, tolerance, good ? "ok" : "FAILED");
+    if (!quiet_ || !good)
+      fmt::print("  {:<52} {:>9.2e} {:<8} of {:.0e}  {}\n", what, value, kind, tolerance, good ? "ok" : "FAILED");
   }
   bool quiet_;
   std::size_t failures_ = 0;
@@ -66,7 +70,9 @@ class Report {
 
 std::span<const float> numbers(const ParityCase& c, const std::string& name, std::size_t size) {
   const std::span<const float> values = c.archive.floats(name);
-  if (values.size() != size) throw Error(fmt::format("{}: tensor {} has {} numbers, not {}; write the case again with scripts/make_golden", c.origin, name, values.size(), size));
+  if (values.size() != size)
+    throw Error(fmt::format("{}: tensor {} has {} numbers, not {}; write the case again with scripts/make_golden",
+                            c.origin, name, values.size(), size));
   return values;
 }
 
@@ -77,7 +83,10 @@ bool check(const ParityCase& c, std::size_t threads, bool quiet) {
   ParameterBlock gradients(network.layout());
   for (const ParameterInfo& info : network.layout().entries()) {
     const std::span<const float> values = numbers(c, "param." + info.name, info.size);
-    if (c.archive.find("param." + info.name)->shape != info.shape) throw Error(fmt::format("{}: param.{} has another shape than the model; write the case again with scripts/make_golden", c.origin, info.name));
+    if (c.archive.find("param." + info.name)->shape != info.shape)
+      throw Error(
+          fmt::format("{}: param.{} has another shape than the model; write the case again with scripts/make_golden",
+                      c.origin, info.name));
     std::copy(values.begin(), values.end(), weights.vector(info));
   }
   ThreadPool pool(threads);
@@ -94,9 +103,11 @@ bool check(const ParityCase& c, std::size_t threads, bool quiet) {
   step.on_logits = [&](std::size_t first_token, ConstMatrix token_logits, ConstMatrix feature_logits) {
     for (std::size_t row = 0; row < token_logits.rows(); ++row) {
       const std::size_t target = place[first_token + row];
-      std::copy_n(token_logits.row(row), c.vocab_size, logits.begin() + static_cast<std::ptrdiff_t>(target * c.vocab_size));
+      std::copy_n(token_logits.row(row), c.vocab_size,
+                  logits.begin() + static_cast<std::ptrdiff_t>(target * c.vocab_size));
       for (std::size_t f = 0; f < c.num_features; ++f) {
-        features[target * c.num_features + f] = static_cast<float>(1.0 / (1.0 + std::exp(-static_cast<double>(feature_logits(row, f)))));
+        features[target * c.num_features + f] =
+            static_cast<float>(1.0 / (1.0 + std::exp(-static_cast<double>(feature_logits(row, f)))));
       }
     }
   };
@@ -109,10 +120,13 @@ bool check(const ParityCase& c, std::size_t threads, bool quiet) {
     if (s == 0) {
       step.on_logits = nullptr;
       report.relative("logits", deviation(logits, numbers(c, "out.logits", logits.size())), kOutputTolerance);
-      if (c.num_features > 0) report.relative("predicted features", deviation(features, numbers(c, "out.features", features.size())), kOutputTolerance);
+      if (c.num_features > 0)
+        report.relative("predicted features", deviation(features, numbers(c, "out.features", features.size())),
+                        kOutputTolerance);
       for (const ParameterInfo& info : network.layout().entries()) {
         const auto ours = std::span<const float>(gradients.vector(info), info.size);
-        report.relative("gradient " + info.name, deviation(ours, numbers(c, "grad." + info.name, info.size)), kGradientTolerance);
+        report.relative("gradient " + info.name, deviation(ours, numbers(c, "grad." + info.name, info.size)),
+                        kGradientTolerance);
       }
     }
     const std::span<const float> expected = numbers(c, fmt::format("out.losses.{}", s), 4);
@@ -120,10 +134,12 @@ bool check(const ParityCase& c, std::size_t threads, bool quiet) {
     const char* names[4] = {"token loss", "feature loss", "uniformity loss", "total loss"};
     for (std::size_t i = 0; i < 4; ++i) {
       const auto value = static_cast<float>(ours[i]);
-      report.relative(fmt::format("{} at step {}", names[i], s), deviation({&value, 1}, expected.subspan(i, 1)), kOutputTolerance);
+      report.relative(fmt::format("{} at step {}", names[i], s), deviation({&value, 1}, expected.subspan(i, 1)),
+                      kOutputTolerance);
     }
     const auto norm_value = static_cast<float>(norm);
-    report.relative(fmt::format("gradient norm at step {}", s), deviation({&norm_value, 1}, numbers(c, fmt::format("out.gradnorm.{}", s), 1)), kOutputTolerance);
+    report.relative(fmt::format("gradient norm at step {}", s),
+                    deviation({&norm_value, 1}, numbers(c, fmt::format("out.gradnorm.{}", s), 1)), kOutputTolerance);
     adamw.step(learning_rate(c.number("lr"), s, warmup, total), norm, gradients, weights, pool);
   }
 
@@ -133,7 +149,8 @@ bool check(const ParityCase& c, std::size_t threads, bool quiet) {
     const std::string what = "after the steps " + info.name;
     if (info.name.ends_with("in_proj_bias")) {
       const std::size_t third = info.size / 3;
-      report.absolute(what + " (keys)", deviation(ours.subspan(third, third), theirs.subspan(third, third)).largest, kKeyBiasTolerance);
+      report.absolute(what + " (keys)", deviation(ours.subspan(third, third), theirs.subspan(third, third)).largest,
+                      kKeyBiasTolerance);
       for (const std::size_t part : {std::size_t{0}, std::size_t{2}}) {
         const Deviation d = deviation(ours.subspan(part * third, third), theirs.subspan(part * third, third));
         const char* name = part == 0 ? " (queries)" : " (values)";
@@ -146,13 +163,17 @@ bool check(const ParityCase& c, std::size_t threads, bool quiet) {
     report.absolute(what, d.largest, kAfterTolerance);
     report.absolute(what + ", median", d.median, kAfterMedianTolerance);
   }
-  fmt::print("{}: {}\n", c.origin, report.passed() ? "equal to PyTorch within the tolerances" : fmt::format("{} deviations past their tolerance", report.failures()));
+  fmt::print("{}: {}\n", c.origin,
+             report.passed() ? "equal to PyTorch within the tolerances"
+                             : fmt::format("{} deviations past their tolerance", report.failures()));
   return report.passed();
 }
 
 int run(int argc, char** argv) {
   CLI::App app{"Compares training steps with those of an independent PyTorch model, number by number."};
-  app.footer("Example:\n  parity_check tests/parity/*.safetensors\n\nExit codes: 0 all within the tolerances, 1 some are not, 2 a file or an option is wrong.");
+  app.footer(
+      "Example:\n  parity_check tests/parity/*.safetensors\n\nExit codes: 0 all within the tolerances, 1 some are not, "
+      "2 a file or an option is wrong.");
   std::vector<std::string> files;
   std::size_t threads = 2;
   bool quiet = false;
@@ -168,9 +189,10 @@ int run(int argc, char** argv) {
   for (const std::string& file : files) {
     const ParityCase parity_case{std::filesystem::path(file)};
     if (!quiet) {
-      fmt::print("{}: {}, {} steps, {} tokens, width {}, {} heads, {} layers, {} words, {} features\n", file, to_string(parity_case.model.attention),
-                 parity_case.num_steps, parity_case.batch.num_tokens(), parity_case.model.width, parity_case.model.heads, parity_case.model.layers,
-                 parity_case.vocab_size, parity_case.num_features);
+      fmt::print("{}: {}, {} steps, {} tokens, width {}, {} heads, {} layers, {} words, {} features\n", file,
+                 to_string(parity_case.model.attention), parity_case.num_steps, parity_case.batch.num_tokens(),
+                 parity_case.model.width, parity_case.model.heads, parity_case.model.layers, parity_case.vocab_size,
+                 parity_case.num_features);
     }
     passed = check(parity_case, threads, quiet) && passed;
   }

@@ -10,13 +10,15 @@ int main(int argc, char** argv) try {
   for (int i = 1; i < argc; ++i) semfuse::set_key(experiment, argv[i]);  // For example training.epochs=1
   const semfuse::Corpus corpus = semfuse::make_synthetic_corpus(semfuse::synthetic_corpus_options(experiment));
   semfuse::LanguageModel model(experiment.model, semfuse::Vocabulary::from_words(semfuse::synthetic_corpus_words()),
-                               semfuse::FeatureBank(semfuse::Lexicon::synthetic(), experiment.features), experiment.seed);
+                               semfuse::FeatureBank(semfuse::Lexicon::synthetic(), experiment.features),
+                               experiment.seed);
   semfuse::Trainer trainer(model, corpus.train, experiment.training, {.seed = experiment.seed});
   while (!trainer.done()) {
     const semfuse::StepReport step = trainer.step();
     if (!step.ends_epoch) continue;
     const semfuse::Evaluation result = semfuse::evaluate(model, corpus.val, {.held_out = experiment.corpus.held_out});
-    std::printf("epoch %zu: perplexity %.3f, seen-only %.3f\n", step.epoch, result.perplexity, result.seen_only_perplexity);
+    std::printf("epoch %zu: perplexity %.3f, seen-only %.3f\n", step.epoch, result.perplexity,
+                result.seen_only_perplexity);
   }
   semfuse::save_checkpoint("model.safetensors", model, experiment);
 } catch (const std::exception& error) {

@@ -8,7 +8,8 @@
 
 namespace semfuse {
 
-// Words and punctuation marks of one sentence, without <bos> and <eos>: {"Alice", "reviews", "the", "paper", ",", "very", "good", "!"}.
+// Words and punctuation marks of one sentence, without <bos> and <eos>: {"Alice", "reviews", "the", "paper", ",",
+// "very", "good", "!"}.
 using Sentence = std::vector<std::string>;
 
 // Splits text at spaces and sets punctuation marks (, . ! ?) apart: "the paper, very good!" has six words.
@@ -18,11 +19,11 @@ Sentence split_words(std::string_view text);
 std::string join_words(const Sentence& sentence);
 
 struct SyntheticCorpusOptions {
-  std::uint64_t seed = 1;               // Same seed and options, same sentences.
-  std::size_t train = 8000;             // Number of training sentences.
-  std::size_t val = 1200;               // Number of validation sentences.
-  double second_clause = 0.6;           // Probability of a second clause, in [0, 1].
-  std::vector<std::string> held_out;    // Adjectives never drawn in training; validation draws from all.
+  std::uint64_t seed = 1;             // Same seed and options, same sentences.
+  std::size_t train = 8000;           // Number of training sentences.
+  std::size_t val = 1200;             // Number of validation sentences.
+  double second_clause = 0.6;         // Probability of a second clause, in [0, 1].
+  std::vector<std::string> held_out;  // Adjectives never drawn in training; validation draws from all.
 };
 
 struct Corpus {
@@ -30,8 +31,8 @@ struct Corpus {
   std::vector<Sentence> val;
 };
 
-// Draws the paper's corpus. Sentence i of a split depends on (seed, split, i) only. Throws Error if a held-out word is not
-// an adjective of the corpus, or if a class of adjectives would have no word left to train on.
+// Draws the paper's corpus. Sentence i of a split depends on (seed, split, i) only. Throws Error if a held-out word is
+// not an adjective of the corpus, or if a class of adjectives would have no word left to train on.
 Corpus make_synthetic_corpus(const SyntheticCorpusOptions& options);
 
 // Every word the synthetic corpus can produce, sorted.

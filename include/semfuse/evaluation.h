@@ -25,8 +25,9 @@ struct Evaluation {
   double feature_mse = 0.0;           // Of the features read back; NaN without fusion.
 };
 
-// The result is the same for any number of threads. Throws Error for an unknown or held-out word that the vocabulary lacks, and
-// for an empty list of sentences.
-Evaluation evaluate(const LanguageModel& model, std::span<const Sentence> sentences, const EvaluationOptions& options = {});
+// The result is the same for any number of threads. Throws Error for an unknown or held-out word that the vocabulary
+// lacks, and for an empty list of sentences.
+Evaluation evaluate(const LanguageModel& model, std::span<const Sentence> sentences,
+                    const EvaluationOptions& options = {});
 
 }  // namespace semfuse

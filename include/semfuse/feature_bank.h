@@ -55,10 +55,10 @@ struct FeatureMatrix {
 };
 
 struct FeatureOptions {
-  double kernel_base = 0.9;                           // Base b of the membership b^(|x - c| / bandwidth), in (0, 1).
-  std::array<double, 3> centers = {0.2, 0.6, 1.0};    // Centres of low, medium, high: ascending, in [0, 1].
-  double bandwidth = 0.35;                            // Width of a membership, above 0.
-  double exclamation_nudge = 0.2;                     // Added to the strength of every row when the sentence ends in "!"; in [0, 1].
+  double kernel_base = 0.9;                         // Base b of the membership b^(|x - c| / bandwidth), in (0, 1).
+  std::array<double, 3> centers = {0.2, 0.6, 1.0};  // Centres of low, medium, high: ascending, in [0, 1].
+  double bandwidth = 0.35;                          // Width of a membership, above 0.
+  double exclamation_nudge = 0.2;  // Added to the strength of every row when the sentence ends in "!"; in [0, 1].
 };
 
 // The paper's 22 predicates of a token in its sentence.

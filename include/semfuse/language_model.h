@@ -19,14 +19,14 @@ enum class AttentionMask { causal, bidirectional };
 std::string_view to_string(AttentionMask mask);
 
 struct ModelOptions {
-  std::size_t width = 128;                                   // Size of a token's vector; a multiple of `heads` and even.
-  std::size_t layers = 4;                                    // Encoder layers.
-  std::size_t heads = 4;                                     // Attention heads of a layer.
-  std::size_t feed_forward = 256;                            // Inner size of the feed-forward block.
-  double dropout = 0.1;                                      // In [0, 1): attention weights, attention output, feed-forward inner and output.
-  AttentionMask attention = AttentionMask::bidirectional;    // The paper's encoder reads both ways.
-  bool fusion = true;                                        // Fuse features into the embedding and learn to read them back.
-  std::size_t feature_head = 64;                             // Inner size of the head that reads features back.
+  std::size_t width = 128;         // Size of a token's vector; a multiple of `heads` and even.
+  std::size_t layers = 4;          // Encoder layers.
+  std::size_t heads = 4;           // Attention heads of a layer.
+  std::size_t feed_forward = 256;  // Inner size of the feed-forward block.
+  double dropout = 0.1;            // In [0, 1): attention weights, attention output, feed-forward inner and output.
+  AttentionMask attention = AttentionMask::bidirectional;  // The paper's encoder reads both ways.
+  bool fusion = true;             // Fuse features into the embedding and learn to read them back.
+  std::size_t feature_head = 64;  // Inner size of the head that reads features back.
 };
 
 // A parameter by the name that it has in the equivalent PyTorch module.
@@ -43,8 +43,8 @@ class ParameterBlock;  // Internal.
 // const functions may be called from several threads at once.
 class LanguageModel {
  public:
-  // A new model with initial values drawn by the seed. The bank is used for features if options.fusion is on, and its lexicon for
-  // the classes of adjectives in any case. Throws Error if the options are impossible.
+  // A new model with initial values drawn by the seed. The bank is used for features if options.fusion is on, and its
+  // lexicon for the classes of adjectives in any case. Throws Error if the options are impossible.
   LanguageModel(const ModelOptions& options, Vocabulary vocabulary, FeatureBank bank, std::uint64_t seed);
   LanguageModel(LanguageModel&&) noexcept;
   LanguageModel& operator=(LanguageModel&&) noexcept;

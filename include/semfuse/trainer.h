@@ -10,26 +10,26 @@
 namespace semfuse {
 
 struct TrainingOptions {
-  std::size_t epochs = 6;            // Passes over the training sentences.
-  std::size_t batch = 64;            // Sentences a step.
-  double learning_rate = 3e-4;       // The highest rate, reached at the end of the warmup.
-  double warmup = 0.1;               // Share of all steps in which the rate rises linearly from 0; then a cosine down to 0.
-  double weight_decay = 0.01;        // AdamW's decay, on every parameter.
-  double beta1 = 0.9;                // AdamW's first moment.
-  double beta2 = 0.999;              // AdamW's second moment.
-  double epsilon = 1e-8;             // AdamW's epsilon.
-  double clip_norm = 1.0;            // Largest norm of the whole gradient.
-  double label_smoothing = 0.02;     // Share of a target spread over the whole vocabulary, in [0, 1).
-  double feature_loss = 0.5;         // Weight of the loss that reads features back.
-  double uniformity_loss = 0.01;     // Weight of the loss that spreads each adjective class evenly.
-  bool count_end = true;             // Whether the position that reads <eos> and predicts <pad> counts, as in the authors' code.
+  std::size_t epochs = 6;       // Passes over the training sentences.
+  std::size_t batch = 64;       // Sentences a step.
+  double learning_rate = 3e-4;  // The highest rate, reached at the end of the warmup.
+  double warmup = 0.1;          // Share of all steps in which the rate rises linearly from 0; then a cosine down to 0.
+  double weight_decay = 0.01;   // AdamW's decay, on every parameter.
+  double beta1 = 0.9;           // AdamW's first moment.
+  double beta2 = 0.999;         // AdamW's second moment.
+  double epsilon = 1e-8;        // AdamW's epsilon.
+  double clip_norm = 1.0;       // Largest norm of the whole gradient.
+  double label_smoothing = 0.02;  // Share of a target spread over the whole vocabulary, in [0, 1).
+  double feature_loss = 0.5;      // Weight of the loss that reads features back.
+  double uniformity_loss = 0.01;  // Weight of the loss that spreads each adjective class evenly.
+  bool count_end = true;  // Whether the position that reads <eos> and predicts <pad> counts, as in the authors' code.
 };
 
 // How a run goes about its work; none of it changes the result but the seed.
 struct TrainerOptions {
-  std::uint64_t seed = 1;         // Decides the order of sentences and dropout.
-  std::size_t threads = 0;        // 0: one for each processor.
-  std::size_t max_length = 28;    // Most tokens of a sentence, <bos> and <eos> included; longer ones are refused.
+  std::uint64_t seed = 1;       // Decides the order of sentences and dropout.
+  std::size_t threads = 0;      // 0: one for each processor.
+  std::size_t max_length = 28;  // Most tokens of a sentence, <bos> and <eos> included; longer ones are refused.
 };
 
 // What one step did.
@@ -37,29 +37,31 @@ struct StepReport {
   std::uint64_t step = 0;  // From 1.
   std::size_t epoch = 0;   // From 1.
   bool ends_epoch = false;
-  double loss = 0.0;             // loss_tokens + weights · the others
-  double loss_tokens = 0.0;      // Label-smoothed cross-entropy.
-  double loss_features = 0.0;    // 0 without fusion.
+  double loss = 0.0;           // loss_tokens + weights · the others
+  double loss_tokens = 0.0;    // Label-smoothed cross-entropy.
+  double loss_features = 0.0;  // 0 without fusion.
   double loss_uniformity = 0.0;
-  double gradient_norm = 0.0;    // Before clipping.
+  double gradient_norm = 0.0;  // Before clipping.
   double learning_rate = 0.0;
-  std::size_t num_tokens = 0;    // Real tokens of the batch: there is no padding.
-  double flops = 0.0;            // Of the step's matrix products, 2mnk each, backward counted as twice forward.
+  std::size_t num_tokens = 0;  // Real tokens of the batch: there is no padding.
+  double flops = 0.0;          // Of the step's matrix products, 2mnk each, backward counted as twice forward.
 };
 
 // Trains a model step by step. The same seed gives the same weights, bit by bit, for any number of threads.
 class Trainer {
  public:
-  // `model` must outlive the trainer. Throws Error if there is no sentence, a sentence has an unknown word or is too long, or an
-  // option is out of its range.
-  Trainer(LanguageModel& model, std::span<const Sentence> sentences, const TrainingOptions& training, const TrainerOptions& options = {});
+  // `model` must outlive the trainer. Throws Error if there is no sentence, a sentence has an unknown word or is too
+  // long, or an option is out of its range.
+  Trainer(LanguageModel& model, std::span<const Sentence> sentences, const TrainingOptions& training,
+          const TrainerOptions& options = {});
   Trainer(Trainer&&) noexcept;
   ~Trainer();
 
   std::uint64_t total_steps() const;
   bool done() const;
 
-  // Runs the next step. Throws Error that names the step if a loss or the gradient is not finite; the weights are then those before it.
+  // Runs the next step. Throws Error that names the step if a loss or the gradient is not finite; the weights are then
+  // those before it.
   StepReport step();
 
  private:

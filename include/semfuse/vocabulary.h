@@ -24,8 +24,8 @@ class Vocabulary {
   // <pad>, <bos>, <eos>, then the words, sorted and each once.
   static Vocabulary from_words(std::vector<std::string> words);
 
-  // Entries in id order, as stored in a checkpoint. Throws Error if the three special entries do not come first or an entry is
-  // empty or appears twice.
+  // Entries in id order, as stored in a checkpoint. Throws Error if the three special entries do not come first or an
+  // entry is empty or appears twice.
   explicit Vocabulary(std::vector<std::string> entries);
 
   std::size_t size() const { return entries_.size(); }

@@ -8,8 +8,9 @@ namespace semfuse {
 
 namespace {
 
-// Large enough to keep the matrix kernels busy, small enough that what a shard hands from one operation to the next stays in the
-// second-level cache. A number of shards that 2 and 4 threads can share evenly is worth more than their exact size.
+// Large enough to keep the matrix kernels busy, small enough that what a shard hands from one operation to the next
+// stays in the second-level cache. A number of shards that 2 and 4 threads can share evenly is worth more than their
+// exact size.
 constexpr std::size_t kShardTokens = 160;
 constexpr std::size_t kSmallestShard = 40;
 constexpr std::size_t kEvenly = 4;
@@ -19,7 +20,8 @@ struct SentenceRange {
   std::size_t count;
 };
 
-// At most `parts` runs of sentences with about equally many tokens. A sentence belongs to the run in which its middle lies.
+// At most `parts` runs of sentences with about equally many tokens. A sentence belongs to the run in which its middle
+// lies.
 std::vector<SentenceRange> cut_sentences(const std::vector<std::size_t>& first_token, std::size_t parts) {
   const std::size_t num_sentences = first_token.size() - 1;
   std::vector<SentenceRange> ranges;
@@ -60,7 +62,8 @@ std::vector<Batch> split(const Batch& batch, std::size_t parts) {
     BatchPacker packer(batch.num_features);
     for (std::size_t s = first; s < first + count; ++s) {
       const std::size_t begin = batch.first_token[s];
-      packer.add(std::span(batch.inputs).subspan(begin, batch.length(s)), std::span(batch.targets).subspan(begin, batch.length(s)),
+      packer.add(std::span(batch.inputs).subspan(begin, batch.length(s)),
+                 std::span(batch.targets).subspan(begin, batch.length(s)),
                  std::span(batch.features).subspan(begin * batch.num_features, batch.length(s) * batch.num_features));
     }
     result.push_back(packer.take());
@@ -75,7 +78,8 @@ std::size_t Batch::longest() const {
   return longest;
 }
 
-void BatchPacker::add(std::span<const TokenId> inputs, std::span<const TokenId> targets, std::span<const float> features) {
+void BatchPacker::add(std::span<const TokenId> inputs, std::span<const TokenId> targets,
+                      std::span<const float> features) {
   assert(!inputs.empty() && inputs.size() == targets.size() && features.size() == inputs.size() * batch_.num_features);
   batch_.inputs.insert(batch_.inputs.end(), inputs.begin(), inputs.end());
   batch_.targets.insert(batch_.targets.end(), targets.begin(), targets.end());

@@ -11,7 +11,8 @@
 
 namespace semfuse {
 
-// Consecutive whole sentences that one task works on. Shards are cut by the batch alone, never by the number of threads.
+// Consecutive whole sentences that one task works on. Shards are cut by the batch alone, never by the number of
+// threads.
 struct Shard {
   std::size_t index = 0;
   std::size_t first_sentence = 0;
@@ -26,14 +27,14 @@ struct Shard {
 };
 
 struct Batch {
-  std::vector<TokenId> inputs;              // [num_tokens]
-  std::vector<TokenId> targets;             // [num_tokens]
-  std::vector<std::uint32_t> positions;     // [num_tokens], from 0 in each sentence
+  std::vector<TokenId> inputs;                 // [num_tokens]
+  std::vector<TokenId> targets;                // [num_tokens]
+  std::vector<std::uint32_t> positions;        // [num_tokens], from 0 in each sentence
   std::vector<std::size_t> first_token = {0};  // [num_sentences + 1]
   std::size_t num_features = 0;
-  std::vector<float> features;              // [num_tokens, num_features]
+  std::vector<float> features;  // [num_tokens, num_features]
   std::vector<Shard> shards;
-  std::size_t first_row = 0;                // Of the first token in its step; rows of dropout masks count from here.
+  std::size_t first_row = 0;  // Of the first token in its step; rows of dropout masks count from here.
 
   std::size_t num_tokens() const { return inputs.size(); }
   std::size_t num_sentences() const { return first_token.size() - 1; }

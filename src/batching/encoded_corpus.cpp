@@ -11,8 +11,10 @@ EncodedCorpus::EncodedCorpus(std::span<const Sentence> sentences, const Vocabula
     : num_features_(bank ? bank->size() : 0) {
   for (std::size_t s = 0; s < sentences.size(); ++s) {
     if (sentences[s].size() + 2 > max_length) {
-      throw Error(fmt::format("sentence {} has {} entries with <bos> and <eos>, more than corpus.max_length = {}; raise it or shorten the sentence",
-                              s + 1, sentences[s].size() + 2, max_length));
+      throw Error(
+          fmt::format("sentence {} has {} entries with <bos> and <eos>, more than corpus.max_length = {}; raise it or "
+                      "shorten the sentence",
+                      s + 1, sentences[s].size() + 2, max_length));
     }
     std::vector<TokenId> ids;
     try {
@@ -26,7 +28,8 @@ EncodedCorpus::EncodedCorpus(std::span<const Sentence> sentences, const Vocabula
     targets_.insert(targets_.end(), ids.begin() + 1, ids.begin() + static_cast<std::ptrdiff_t>(length) + 1);
     if (bank) {
       const FeatureMatrix rows = bank->rows(sentences[s]);
-      features_.insert(features_.end(), rows.values.begin(), rows.values.begin() + static_cast<std::ptrdiff_t>(length * num_features_));
+      features_.insert(features_.end(), rows.values.begin(),
+                       rows.values.begin() + static_cast<std::ptrdiff_t>(length * num_features_));
     }
     first_token_.push_back(inputs_.size());
   }

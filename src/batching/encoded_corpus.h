@@ -13,10 +13,11 @@ namespace semfuse {
 
 class EncodedCorpus {
  public:
-  // `bank` may be null: no features. With count_end the position that reads <eos> and predicts <pad> is one of the sentence's.
-  // Throws Error that names the sentence if a word is unknown or if it has more than max_length entries, <bos> and <eos> included.
-  EncodedCorpus(std::span<const Sentence> sentences, const Vocabulary& vocabulary, const FeatureBank* bank, bool count_end,
-                std::size_t max_length);
+  // `bank` may be null: no features. With count_end the position that reads <eos> and predicts <pad> is one of the
+  // sentence's. Throws Error that names the sentence if a word is unknown or if it has more than max_length entries,
+  // <bos> and <eos> included.
+  EncodedCorpus(std::span<const Sentence> sentences, const Vocabulary& vocabulary, const FeatureBank* bank,
+                bool count_end, std::size_t max_length);
 
   std::size_t size() const { return first_token_.size() - 1; }
   std::size_t num_tokens() const { return inputs_.size(); }

@@ -39,8 +39,7 @@ class MatrixView {
     return {data_ + begin, rows_, count, stride_};
   }
   operator MatrixView<const T>() const  // NOLINT(google-explicit-constructor): a read-only view of the same numbers.
-    requires(!std::is_const_v<T>)
-  {
+      requires(!std::is_const_v<T>) {
     return {data_, rows_, cols_, stride_};
   }
 

@@ -17,7 +17,8 @@ ParameterId ParameterLayout::add(std::string name, std::vector<std::size_t> shap
 }
 
 const ParameterInfo* ParameterLayout::find(std::string_view name) const {
-  const auto found = std::find_if(entries_.begin(), entries_.end(), [&](const auto& entry) { return entry.name == name; });
+  const auto found =
+      std::find_if(entries_.begin(), entries_.end(), [&](const auto& entry) { return entry.name == name; });
   return found == entries_.end() ? nullptr : &*found;
 }
 

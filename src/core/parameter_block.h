@@ -1,4 +1,5 @@
-// The parameters of a model as one flat array: names, shapes and offsets (ParameterLayout), and the numbers (ParameterBlock).
+// The parameters of a model as one flat array: names, shapes and offsets (ParameterLayout), and the numbers
+// (ParameterBlock).
 #pragma once
 
 #include <cstddef>
@@ -38,8 +39,8 @@ class ParameterLayout {
   std::size_t block_size_ = 0;
 };
 
-// One float per parameter: weights, gradients and moments are a block each. The gaps hold zeros, and every loop over a whole
-// block keeps them so.
+// One float per parameter: weights, gradients and moments are a block each. The gaps hold zeros, and every loop over a
+// whole block keeps them so.
 class ParameterBlock {
  public:
   ParameterBlock() = default;

@@ -1,5 +1,5 @@
-// Counter-based randomness: every number is a function of (seed, purpose, step, index), so that no result depends on the order
-// in which threads ask for it.
+// Counter-based randomness: every number is a function of (seed, purpose, step, index), so that no result depends on
+// the order in which threads ask for it.
 #pragma once
 
 #include <cmath>
@@ -8,8 +8,16 @@
 
 namespace semfuse {
 
-// What a stream of numbers is for. Streams of different purposes are independent; the values are part of what a seed means.
-enum class RandomPurpose : std::uint64_t { corpus_train = 1, corpus_val = 2, held_out = 3, weights = 4, shuffle = 5, dropout = 6 };
+// What a stream of numbers is for. Streams of different purposes are independent; the values are part of what a seed
+// means.
+enum class RandomPurpose : std::uint64_t {
+  corpus_train = 1,
+  corpus_val = 2,
+  held_out = 3,
+  weights = 4,
+  shuffle = 5,
+  dropout = 6
+};
 
 // A bijection of 64 bits in which every input bit reaches every output bit (the finaliser of SplitMix64).
 constexpr std::uint64_t mix_bits(std::uint64_t x) {
@@ -24,7 +32,8 @@ __extension__ typedef unsigned __int128 Wide;
 class RandomStream {
  public:
   constexpr RandomStream(std::uint64_t seed, RandomPurpose purpose, std::uint64_t step = 0)
-      : key_(mix_bits(mix_bits(mix_bits(seed + kGolden) + static_cast<std::uint64_t>(purpose) * kGolden) + step * kGolden)) {}
+      : key_(mix_bits(mix_bits(mix_bits(seed + kGolden) + static_cast<std::uint64_t>(purpose) * kGolden) +
+                      step * kGolden)) {}
 
   // Uniform on 64 bits: number `index` of the stream.
   constexpr std::uint64_t bits(std::uint64_t index) const { return mix_bits(key_ + (index + 1) * kGolden); }

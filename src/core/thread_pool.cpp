@@ -38,7 +38,9 @@ ThreadPool::ThreadPool(std::size_t num_threads) {
   }
 }
 
-ThreadPool::~ThreadPool() { stop(); }
+ThreadPool::~ThreadPool() {
+  stop();
+}
 
 void ThreadPool::stop() {
   stopping_ = true;
@@ -56,7 +58,8 @@ void ThreadPool::run(std::size_t num_tasks, const std::function<void(std::size_t
   round_.fetch_add(1, std::memory_order_release);
   if (!threads_.empty()) round_.notify_all();
   take_tasks(0);
-  for (std::size_t busy = busy_.load(std::memory_order_acquire); busy != 0; busy = busy_.load(std::memory_order_acquire)) {
+  for (std::size_t busy = busy_.load(std::memory_order_acquire); busy != 0;
+       busy = busy_.load(std::memory_order_acquire)) {
     wait_while_equal(busy_, busy);
   }
   if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));

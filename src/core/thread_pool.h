@@ -1,5 +1,5 @@
-// Threads that share a list of tasks. Which thread runs a task is left to chance, so a task's result may depend on its index
-// only, never on the worker.
+// Threads that share a list of tasks. Which thread runs a task is left to chance, so a task's result may depend on its
+// index only, never on the worker.
 #pragma once
 
 #include <atomic>
@@ -23,8 +23,8 @@ class ThreadPool {
 
   std::size_t num_threads() const { return threads_.size() + 1; }
 
-  // Runs task(index, worker) for every index below num_tasks and returns when all are done; worker is below num_threads().
-  // Not reentrant. The first exception of a task is thrown again here.
+  // Runs task(index, worker) for every index below num_tasks and returns when all are done; worker is below
+  // num_threads(). Not reentrant. The first exception of a task is thrown again here.
   void run(std::size_t num_tasks, const std::function<void(std::size_t index, std::size_t worker)>& task);
 
  private:

@@ -21,7 +21,9 @@ constexpr std::size_t kSmallestBlock = std::size_t{1} << 18;
 
 }  // namespace
 
-void AlignedFloats::Free::operator()(float* p) const { std::free(p); }  // NOLINT(cppcoreguidelines-no-malloc)
+void AlignedFloats::Free::operator()(float* p) const {
+  std::free(p);
+}  // NOLINT(cppcoreguidelines-no-malloc)
 
 AlignedFloats::AlignedFloats(std::size_t size) : size_(size) {
   if (size > PTRDIFF_MAX / sizeof(float) - kHugePage) throw std::bad_alloc();

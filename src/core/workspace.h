@@ -10,7 +10,9 @@
 namespace semfuse {
 
 // `floats` rounded up to whole cache lines, so that what follows is aligned to 64 bytes too.
-constexpr std::size_t whole_lines(std::size_t floats) { return (floats + 15) / 16 * 16; }
+constexpr std::size_t whole_lines(std::size_t floats) {
+  return (floats + 15) / 16 * 16;
+}
 
 // Floats in an aligned array of its own; for what lives longer than a step.
 class AlignedFloats {
@@ -38,8 +40,8 @@ class AlignedFloats {
 // Not thread-safe: one owner allocates, others may use what was allocated.
 class Workspace {
  public:
-  // A matrix of unspecified content, valid until reset(). Rows begin at multiples of 64 bytes, and their stride is never a
-  // multiple of 2 KiB, which would make the rows of a tile fight for the same cache sets.
+  // A matrix of unspecified content, valid until reset(). Rows begin at multiples of 64 bytes, and their stride is
+  // never a multiple of 2 KiB, which would make the rows of a tile fight for the same cache sets.
   Matrix matrix(std::size_t rows, std::size_t cols);
   // `count` floats at a multiple of 64 bytes.
   float* floats(std::size_t count);

@@ -37,13 +37,16 @@ std::vector<bool> held_out_flags(const Vocabulary& vocabulary, const std::vector
   std::vector<bool> flags(vocabulary.size());
   for (const std::string& word : words) {
     const auto id = vocabulary.find(word);
-    if (!id) throw Error(fmt::format("the held-out word \"{}\" is not in the vocabulary{}", word, did_you_mean(word, vocabulary.entries())));
+    if (!id)
+      throw Error(fmt::format("the held-out word \"{}\" is not in the vocabulary{}", word,
+                              did_you_mean(word, vocabulary.entries())));
     flags[static_cast<std::size_t>(*id)] = true;
   }
   return flags;
 }
 
-Sums measure(const Batch& batch, const Shard& shard, Matrix logits, Matrix feature_logits, const std::vector<bool>& held_out) {
+Sums measure(const Batch& batch, const Shard& shard, Matrix logits, Matrix feature_logits,
+             const std::vector<bool>& held_out) {
   Sums sums;
   for (std::size_t t = 0; t < shard.num_tokens; ++t) {
     const auto target = static_cast<std::size_t>(batch.targets[shard.first_token + t]);
@@ -56,7 +59,8 @@ Sums measure(const Batch& batch, const Shard& shard, Matrix logits, Matrix featu
     if (feature_logits.data()) {
       sigmoid(feature_logits.row(t), feature_logits.cols());
       for (std::size_t f = 0; f < feature_logits.cols(); ++f) {
-        const double error = static_cast<double>(feature_logits(t, f)) - static_cast<double>(batch.feature_rows()(shard.first_token + t, f));
+        const double error = static_cast<double>(feature_logits(t, f)) -
+                             static_cast<double>(batch.feature_rows()(shard.first_token + t, f));
         sums.squared_error += error * error;
       }
     }
@@ -70,8 +74,8 @@ Evaluation evaluate(const LanguageModel& model, std::span<const Sentence> senten
   if (sentences.empty()) throw Error("there is no sentence to evaluate on");
   const std::vector<bool> held_out = held_out_flags(model.vocabulary(), options.held_out);
   const Network& network = model.network();
-  const EncodedCorpus corpus(sentences, model.vocabulary(), model.options().fusion ? &model.feature_bank() : nullptr, options.count_end,
-                             options.max_length);
+  const EncodedCorpus corpus(sentences, model.vocabulary(), model.options().fusion ? &model.feature_bank() : nullptr,
+                             options.count_end, options.max_length);
   ThreadPool pool(options.threads > 0 ? options.threads : std::max(1u, std::thread::hardware_concurrency()));
   ForwardPass pass(network, pool);
   pass.set_weights(model.weights());
@@ -94,8 +98,11 @@ Evaluation evaluate(const LanguageModel& model, std::span<const Sentence> senten
   return {.attention = model.options().attention,
           .num_positions = corpus.num_tokens(),
           .perplexity = std::exp(total.cross_entropy / positions),
-          .seen_only_perplexity = total.seen > 0 ? std::exp(total.seen_cross_entropy / static_cast<double>(total.seen)) : kNone,
-          .feature_mse = network.num_features() > 0 ? total.squared_error / (positions * static_cast<double>(network.num_features())) : kNone};
+          .seen_only_perplexity =
+              total.seen > 0 ? std::exp(total.seen_cross_entropy / static_cast<double>(total.seen)) : kNone,
+          .feature_mse = network.num_features() > 0
+                             ? total.squared_error / (positions * static_cast<double>(network.num_features()))
+                             : kNone};
 }
 
 }  // namespace semfuse

@@ -17,9 +17,8 @@ void DropoutForward(Matrix x, const DropoutMask& mask, std::size_t first_row) {
   for (std::size_t i = 0; i < x.rows(); ++i) {
     RowDropout dropout(mask, first_row + i);
     float* row = x.row(i);
-    for_vectors(x.cols(), [&](std::size_t j, std::size_t count) SEMFUSE_LAMBDA {
-      store(dropout.apply(load(row + j, count), j), row + j, count);
-    });
+    for_vectors(x.cols(), [&](std::size_t j, std::size_t count)
+                              SEMFUSE_LAMBDA { store(dropout.apply(load(row + j, count), j), row + j, count); });
   }
 }
 
@@ -95,10 +94,18 @@ void dropout_forward(Matrix x, const DropoutMask& dropout, std::size_t first_row
   if (dropout.active()) HWY_DYNAMIC_DISPATCH(DropoutForward)(x, dropout, first_row);
 }
 
-void relu_dropout_backward(ConstMatrix y, float scale, Matrix d_y) { HWY_DYNAMIC_DISPATCH(ReluDropoutBackward)(y, scale, d_y); }
-void fuse_forward(ConstMatrix e, ConstMatrix u, Matrix gate, Matrix h) { HWY_DYNAMIC_DISPATCH(FuseForward)(e, u, gate, h); }
-void fuse_backward(ConstMatrix d_h, Matrix u, Matrix gate) { HWY_DYNAMIC_DISPATCH(FuseBackward)(d_h, u, gate); }
-void add_rows(ConstMatrix rows, Matrix h) { HWY_DYNAMIC_DISPATCH(AddRows)(rows, h); }
+void relu_dropout_backward(ConstMatrix y, float scale, Matrix d_y) {
+  HWY_DYNAMIC_DISPATCH(ReluDropoutBackward)(y, scale, d_y);
+}
+void fuse_forward(ConstMatrix e, ConstMatrix u, Matrix gate, Matrix h) {
+  HWY_DYNAMIC_DISPATCH(FuseForward)(e, u, gate, h);
+}
+void fuse_backward(ConstMatrix d_h, Matrix u, Matrix gate) {
+  HWY_DYNAMIC_DISPATCH(FuseBackward)(d_h, u, gate);
+}
+void add_rows(ConstMatrix rows, Matrix h) {
+  HWY_DYNAMIC_DISPATCH(AddRows)(rows, h);
+}
 
 }  // namespace semfuse
 #endif

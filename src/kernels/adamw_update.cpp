@@ -43,7 +43,8 @@ namespace semfuse {
 
 HWY_EXPORT(AdamW);
 
-void adamw_update(const AdamWUpdate& update, std::size_t size, const float* gradient, float* weights, float* m, float* v) {
+void adamw_update(const AdamWUpdate& update, std::size_t size, const float* gradient, float* weights, float* m,
+                  float* v) {
   HWY_DYNAMIC_DISPATCH(AdamW)(update, size, gradient, weights, m, v);
 }
 

@@ -17,7 +17,9 @@ struct AdamWUpdate {
   float epsilon;
 };
 
-// Both moments take the gradient in; then weights ← weights · decay - step_size · m / (√v · inverse_sqrt_correction + epsilon).
-void adamw_update(const AdamWUpdate& update, std::size_t size, const float* gradient, float* weights, float* m, float* v);
+// Both moments take the gradient in; then weights ← weights · decay - step_size · m / (√v · inverse_sqrt_correction +
+// epsilon).
+void adamw_update(const AdamWUpdate& update, std::size_t size, const float* gradient, float* weights, float* m,
+                  float* v);
 
 }  // namespace semfuse

@@ -27,15 +27,29 @@ void transpose(ConstMatrix matrix, float* target, std::size_t stride) {
 
 // c = a · b for an a and b that are read row by row.
 void product(ConstMatrix a, ConstMatrix b, Matrix c, bool whole_rows) {
-  multiply({.a = a.data(), .a_row_stride = a.stride(), .a_depth_stride = 1, .b = b.data(), .b_stride = b.stride(), .depth = b.rows(),
-            .c = c.data(), .c_stride = c.stride(), .cols = c.cols()},
+  multiply({.a = a.data(),
+            .a_row_stride = a.stride(),
+            .a_depth_stride = 1,
+            .b = b.data(),
+            .b_stride = b.stride(),
+            .depth = b.rows(),
+            .c = c.data(),
+            .c_stride = c.stride(),
+            .cols = c.cols()},
            c.rows(), whole_rows);
 }
 
 // c = aᵀ · b
 void transposed_product(ConstMatrix a, ConstMatrix b, Matrix c) {
-  multiply({.a = a.data(), .a_row_stride = 1, .a_depth_stride = a.stride(), .b = b.data(), .b_stride = b.stride(), .depth = b.rows(),
-            .c = c.data(), .c_stride = c.stride(), .cols = c.cols()},
+  multiply({.a = a.data(),
+            .a_row_stride = 1,
+            .a_depth_stride = a.stride(),
+            .b = b.data(),
+            .b_stride = b.stride(),
+            .depth = b.rows(),
+            .c = c.data(),
+            .c_stride = c.stride(),
+            .cols = c.cols()},
            c.rows(), false);
 }
 
@@ -53,7 +67,8 @@ HWY_INLINE void softmax_row(float* row, std::size_t count, std::size_t stride, f
   const Vector factor = hn::Set(d, scale);
   Vector sum = hn::Zero(d);
   for (std::size_t j = 0; j < count; j += lanes) {
-    const Vector e = hn::IfThenElseZero(hn::FirstN(d, count - j), hn::Exp(d, hn::Mul(hn::Sub(hn::Load(d, row + j), largest), factor)));
+    const Vector e = hn::IfThenElseZero(hn::FirstN(d, count - j),
+                                        hn::Exp(d, hn::Mul(hn::Sub(hn::Load(d, row + j), largest), factor)));
     sum = hn::Add(sum, e);
     hn::Store(e, d, row + j);
   }
@@ -74,8 +89,8 @@ void drop(const AttentionSite& site, ConstMatrix weights, Matrix dropped) {
   }
 }
 
-void AttentionForward(const AttentionSite& site, ConstMatrix q, ConstMatrix k, ConstMatrix v, Matrix weights, Matrix context,
-                      float* scratch) {
+void AttentionForward(const AttentionSite& site, ConstMatrix q, ConstMatrix k, ConstMatrix v, Matrix weights,
+                      Matrix context, float* scratch) {
   const std::size_t length = q.rows();
   const std::size_t head_width = q.cols();
   const std::size_t stride = attention_stride(length);
@@ -104,7 +119,8 @@ void AttentionBackward(const AttentionSite& site, ConstMatrix q, ConstMatrix k, 
   const std::size_t stride = attention_stride(length);
   float* v_transposed = scratch;
   Matrix dropped(scratch + head_width * stride, length, length, stride);
-  // Whole vectors of each row are computed and read: past `length` the zeros of v_transposed make zeros, not what scratch held.
+  // Whole vectors of each row are computed and read: past `length` the zeros of v_transposed make zeros, not what
+  // scratch held.
   const std::size_t last = (length + lanes - 1) / lanes * lanes;
   Matrix d_scores(dropped.data() + length * stride, length, last, stride);
 
@@ -148,8 +164,8 @@ namespace semfuse {
 HWY_EXPORT(AttentionForward);
 HWY_EXPORT(AttentionBackward);
 
-void attention_forward(const AttentionSite& site, ConstMatrix q, ConstMatrix k, ConstMatrix v, Matrix weights, Matrix context,
-                       float* scratch) {
+void attention_forward(const AttentionSite& site, ConstMatrix q, ConstMatrix k, ConstMatrix v, Matrix weights,
+                       Matrix context, float* scratch) {
   HWY_DYNAMIC_DISPATCH(AttentionForward)(site, q, k, v, weights, context, scratch);
 }
 

@@ -1,5 +1,5 @@
-// Which numbers a dropout site zeroes: a function of (key, row, column), so that backward finds the mask of forward again
-// without storing it, and no thread order matters.
+// Which numbers a dropout site zeroes: a function of (key, row, column), so that backward finds the mask of forward
+// again without storing it, and no thread order matters.
 #pragma once
 
 #include <cmath>

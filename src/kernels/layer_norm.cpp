@@ -14,10 +14,12 @@ namespace semfuse {
 namespace HWY_NAMESPACE {
 namespace {
 
-HWY_INLINE float sum_of(Vector v) { return hn::GetLane(hn::SumOfLanes(Tag(), v)); }
+HWY_INLINE float sum_of(Vector v) {
+  return hn::GetLane(hn::SumOfLanes(Tag(), v));
+}
 
-void AddLayerNormForward(Matrix branch, ConstMatrix residual, const DropoutMask& mask, std::size_t first_row, const float* gamma,
-                         const float* beta, float* inv_std, Matrix y) {
+void AddLayerNormForward(Matrix branch, ConstMatrix residual, const DropoutMask& mask, std::size_t first_row,
+                         const float* gamma, const float* beta, float* inv_std, Matrix y) {
   const Tag d;
   const std::size_t cols = branch.cols();
   const float inverse_cols = 1.0f / static_cast<float>(cols);
@@ -97,8 +99,8 @@ void add_layer_norm_forward(Matrix branch, ConstMatrix residual, const DropoutMa
   HWY_DYNAMIC_DISPATCH(AddLayerNormForward)(branch, residual, dropout, first_row, gamma, beta, inv_std, y);
 }
 
-void add_layer_norm_backward(Matrix d_y, Matrix x_hat, const DropoutMask& dropout, std::size_t first_row, const float* gamma,
-                             const float* inv_std, float* d_gamma, float* d_beta) {
+void add_layer_norm_backward(Matrix d_y, Matrix x_hat, const DropoutMask& dropout, std::size_t first_row,
+                             const float* gamma, const float* inv_std, float* d_gamma, float* d_beta) {
   assert(d_y.cols() == x_hat.cols() && d_y.rows() == x_hat.rows());
   HWY_DYNAMIC_DISPATCH(AddLayerNormBackward)(d_y, x_hat, dropout, first_row, gamma, inv_std, d_gamma, d_beta);
 }

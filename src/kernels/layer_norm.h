@@ -16,7 +16,7 @@ void add_layer_norm_forward(Matrix branch, ConstMatrix residual, const DropoutMa
                             const float* gamma, const float* beta, float* inv_std, Matrix y);
 
 // d_y becomes the gradient of residual + dropout(branch), x_hat that of branch; d_gamma and d_beta [cols] are added to.
-void add_layer_norm_backward(Matrix d_y, Matrix x_hat, const DropoutMask& dropout, std::size_t first_row, const float* gamma,
-                             const float* inv_std, float* d_gamma, float* d_beta);
+void add_layer_norm_backward(Matrix d_y, Matrix x_hat, const DropoutMask& dropout, std::size_t first_row,
+                             const float* gamma, const float* inv_std, float* d_gamma, float* d_beta);
 
 }  // namespace semfuse

@@ -17,12 +17,14 @@ HWY_BEFORE_NAMESPACE();
 namespace semfuse {
 namespace HWY_NAMESPACE {
 
-// A tile of the result is kTileRows rows by at most kTileVectors vectors and lives in registers: 24 of AVX-512's 32, 12 of
-// AVX2's 16.
+// A tile of the result is kTileRows rows by at most kTileVectors vectors and lives in registers: 24 of AVX-512's 32, 12
+// of AVX2's 16.
 constexpr std::size_t kTileRows = HWY_TARGET <= HWY_AVX3 ? 12 : 6;
 constexpr std::size_t kTileVectors = 2;
 
-HWY_INLINE std::size_t tile_cols() { return kTileVectors * hn::Lanes(Tag()); }
+HWY_INLINE std::size_t tile_cols() {
+  return kTileVectors * hn::Lanes(Tag());
+}
 
 // One tile's operands: element (r, k) of a is a[r * a_row_stride + k * a_depth_stride], row k of b is b + k * b_stride.
 struct Tile {
@@ -89,7 +91,8 @@ using TileFunction = void (*)(const Tile&);
 
 template <std::size_t kVectors, bool kWholeRows, std::size_t... kIndex>
 TileFunction tile_function(std::size_t rows, std::index_sequence<kIndex...>) {
-  static constexpr std::array<TileFunction, sizeof...(kIndex)> functions = {&multiply_tile<kIndex + 1, kVectors, kWholeRows>...};
+  static constexpr std::array<TileFunction, sizeof...(kIndex)> functions = {
+      &multiply_tile<kIndex + 1, kVectors, kWholeRows>...};
   return functions[rows - 1];
 }
 
@@ -114,8 +117,8 @@ HWY_INLINE void multiply_panel(Tile tile, std::size_t rows, bool whole_rows) {
   if (r < rows) tile_function(rows - r, tile.cols, whole_rows)(tile);
 }
 
-// c [rows, cols] (+)= a · b for operands that are read where they are; `tile` describes the whole product. With whole_rows the
-// rows of b may be read up to the next multiple of the vector length.
+// c [rows, cols] (+)= a · b for operands that are read where they are; `tile` describes the whole product. With
+// whole_rows the rows of b may be read up to the next multiple of the vector length.
 HWY_INLINE void multiply(Tile tile, std::size_t rows, bool whole_rows) {
   const std::size_t cols = tile.cols;
   for (std::size_t first = 0; first < cols; first += tile_cols()) {

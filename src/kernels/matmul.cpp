@@ -17,7 +17,8 @@ namespace {
 
 // Depth of b that is multiplied at a time: a panel of it stays in the second-level cache while a streams past.
 constexpr std::size_t kDepthBlock = 512;
-// What a transposed product packs of b at a time: a panel of it and the tile's columns of a stay in the first-level cache.
+// What a transposed product packs of b at a time: a panel of it and the tile's columns of a stay in the first-level
+// cache.
 constexpr std::size_t kTransposedDepthBlock = 320;
 constexpr std::size_t kColumnBlock = 256;
 
@@ -68,10 +69,17 @@ void MatmulPacked(ConstMatrix a, const PackedMatrix& b, Matrix c, const MatmulOp
     const bool begins = first_depth == 0;
     const bool ends = first_depth + depth == b.depth;
     for (std::size_t first = 0; first < b.cols; first += width) {
-      multiply_panel({.a = a.data() + first_depth, .a_row_stride = a.stride(), .a_depth_stride = 1,
-                      .b = b.data + first * b.depth + first_depth * width, .b_stride = width, .depth = depth,
-                      .c = c.data() + first, .c_stride = c.stride(), .cols = std::min(width, b.cols - first),
-                      .bias = begins && options.bias ? options.bias + first : nullptr, .relu = options.relu && ends,
+      multiply_panel({.a = a.data() + first_depth,
+                      .a_row_stride = a.stride(),
+                      .a_depth_stride = 1,
+                      .b = b.data + first * b.depth + first_depth * width,
+                      .b_stride = width,
+                      .depth = depth,
+                      .c = c.data() + first,
+                      .c_stride = c.stride(),
+                      .cols = std::min(width, b.cols - first),
+                      .bias = begins && options.bias ? options.bias + first : nullptr,
+                      .relu = options.relu && ends,
                       .accumulate = options.accumulate || !begins},
                      a.rows(), true);
     }
@@ -91,9 +99,15 @@ void MatmulTransposedA(ConstMatrix a, ConstMatrix b, Matrix c, bool accumulate) 
         const std::size_t rows = std::min(kTileRows, c.rows() - first_row);
         for (std::size_t col = 0; col < cols; col += width) {
           const std::size_t tile_width = std::min(width, cols - col);
-          tile_function(rows, tile_width, true)({.a = a.row(first_depth) + first_row, .a_row_stride = 1, .a_depth_stride = a.stride(),
-                                                 .b = packed.get() + col * depth, .b_stride = width, .depth = depth,
-                                                 .c = c.row(first_row) + first_col + col, .c_stride = c.stride(), .cols = tile_width,
+          tile_function(rows, tile_width, true)({.a = a.row(first_depth) + first_row,
+                                                 .a_row_stride = 1,
+                                                 .a_depth_stride = a.stride(),
+                                                 .b = packed.get() + col * depth,
+                                                 .b_stride = width,
+                                                 .depth = depth,
+                                                 .c = c.row(first_row) + first_col + col,
+                                                 .c_stride = c.stride(),
+                                                 .cols = tile_width,
                                                  .accumulate = accumulate || first_depth > 0});
         }
       }
@@ -115,9 +129,15 @@ HWY_EXPORT(PackTransposed);
 HWY_EXPORT(MatmulPacked);
 HWY_EXPORT(MatmulTransposedA);
 
-std::size_t packed_size(std::size_t depth, std::size_t cols) { return HWY_DYNAMIC_DISPATCH(PackedSize)(depth, cols); }
-void pack(ConstMatrix b, float* packed) { HWY_DYNAMIC_DISPATCH(Pack)(b, packed); }
-void pack_transposed(ConstMatrix b, float* packed) { HWY_DYNAMIC_DISPATCH(PackTransposed)(b, packed); }
+std::size_t packed_size(std::size_t depth, std::size_t cols) {
+  return HWY_DYNAMIC_DISPATCH(PackedSize)(depth, cols);
+}
+void pack(ConstMatrix b, float* packed) {
+  HWY_DYNAMIC_DISPATCH(Pack)(b, packed);
+}
+void pack_transposed(ConstMatrix b, float* packed) {
+  HWY_DYNAMIC_DISPATCH(PackTransposed)(b, packed);
+}
 
 void matmul(ConstMatrix a, const PackedMatrix& b, Matrix c, const MatmulOptions& options) {
   HWY_DYNAMIC_DISPATCH(MatmulPacked)(a, b, c, options);

@@ -1,8 +1,8 @@
-// Matrix products on one thread. The order of every element's sum depends on the inner size alone, so that results do not
-// depend on how rows are shared between threads.
+// Matrix products on one thread. The order of every element's sum depends on the inner size alone, so that results do
+// not depend on how rows are shared between threads.
 //
-// OpenBLAS was measured and left out (docs/architecture.md): it repacks the weights at each call, which small matrices do not
-// pay back, and falls to an SSE kernel on processors younger than itself.
+// OpenBLAS was measured and left out (docs/architecture.md): it repacks the weights at each call, which small matrices
+// do not pay back, and falls to an SSE kernel on processors younger than itself.
 #pragma once
 
 #include <cstddef>

@@ -51,8 +51,12 @@ namespace semfuse {
 HWY_EXPORT(ColumnSums);
 HWY_EXPORT(SumOfSquares);
 
-void column_sums(ConstMatrix x, float* sums, bool accumulate) { HWY_DYNAMIC_DISPATCH(ColumnSums)(x, sums, accumulate); }
-double sum_of_squares(const float* x, std::size_t size) { return HWY_DYNAMIC_DISPATCH(SumOfSquares)(x, size); }
+void column_sums(ConstMatrix x, float* sums, bool accumulate) {
+  HWY_DYNAMIC_DISPATCH(ColumnSums)(x, sums, accumulate);
+}
+double sum_of_squares(const float* x, std::size_t size) {
+  return HWY_DYNAMIC_DISPATCH(SumOfSquares)(x, size);
+}
 
 }  // namespace semfuse
 #endif

@@ -94,9 +94,11 @@ class RowDropout {
       : active_(mask.active()),
         threshold_(mask.threshold),
         scale_(mask.scale),
-        keys_(hn::Add(hn::Set(Unsigned(), mask.row_key(row)), hn::Mul(hn::Iota(Unsigned(), 0u), hn::Set(Unsigned(), DropoutMask::kColumnStep)))) {}
+        keys_(hn::Add(hn::Set(Unsigned(), mask.row_key(row)),
+                      hn::Mul(hn::Iota(Unsigned(), 0u), hn::Set(Unsigned(), DropoutMask::kColumnStep)))) {}
 
-  // v · scale where the mask keeps the columns `column` ... of the row, 0 elsewhere. `column` is a multiple of the vector length.
+  // v · scale where the mask keeps the columns `column` ... of the row, 0 elsewhere. `column` is a multiple of the
+  // vector length.
   HWY_INLINE Vector apply(Vector v, std::size_t column) {
     if (!active_) return v;
     const bool high = column / DropoutMask::kHalf % 2 != 0;

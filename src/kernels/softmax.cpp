@@ -38,7 +38,8 @@ float LogSumExp(const float* z, std::size_t size) {
 float Sum(const float* z, std::size_t size) {
   const Tag d;
   Vector total = hn::Zero(d);
-  for_vectors(size, [&](std::size_t j, std::size_t count) SEMFUSE_LAMBDA { total = hn::Add(total, load(z + j, count)); });
+  for_vectors(size,
+              [&](std::size_t j, std::size_t count) SEMFUSE_LAMBDA { total = hn::Add(total, load(z + j, count)); });
   return hn::GetLane(hn::SumOfLanes(d, total));
 }
 
@@ -70,7 +71,8 @@ float SigmoidCrossEntropy(float* z, const float* target, std::size_t size, float
 }
 
 void Sigmoid(float* z, std::size_t size) {
-  for_vectors(size, [&](std::size_t j, std::size_t count) SEMFUSE_LAMBDA { store(sigmoid(load(z + j, count)), z + j, count); });
+  for_vectors(
+      size, [&](std::size_t j, std::size_t count) SEMFUSE_LAMBDA { store(sigmoid(load(z + j, count)), z + j, count); });
 }
 
 }  // namespace
@@ -87,8 +89,12 @@ HWY_EXPORT(SoftmaxGradient);
 HWY_EXPORT(SigmoidCrossEntropy);
 HWY_EXPORT(Sigmoid);
 
-float log_sum_exp(const float* z, std::size_t size) { return HWY_DYNAMIC_DISPATCH(LogSumExp)(z, size); }
-float sum(const float* z, std::size_t size) { return HWY_DYNAMIC_DISPATCH(Sum)(z, size); }
+float log_sum_exp(const float* z, std::size_t size) {
+  return HWY_DYNAMIC_DISPATCH(LogSumExp)(z, size);
+}
+float sum(const float* z, std::size_t size) {
+  return HWY_DYNAMIC_DISPATCH(Sum)(z, size);
+}
 
 void softmax_gradient(float* z, std::size_t size, float log_sum, float floor, float scale) {
   HWY_DYNAMIC_DISPATCH(SoftmaxGradient)(z, size, log_sum, floor, scale);
@@ -98,7 +104,9 @@ float sigmoid_cross_entropy(float* z, const float* target, std::size_t size, flo
   return HWY_DYNAMIC_DISPATCH(SigmoidCrossEntropy)(z, target, size, scale);
 }
 
-void sigmoid(float* z, std::size_t size) { HWY_DYNAMIC_DISPATCH(Sigmoid)(z, size); }
+void sigmoid(float* z, std::size_t size) {
+  HWY_DYNAMIC_DISPATCH(Sigmoid)(z, size);
+}
 
 }  // namespace semfuse
 #endif

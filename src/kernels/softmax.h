@@ -14,7 +14,8 @@ float sum(const float* z, std::size_t size);
 // z_j becomes (exp(z_j - log_sum) - floor) · scale: the gradient of a cross-entropy but for the target's own share.
 void softmax_gradient(float* z, std::size_t size, float log_sum, float floor, float scale);
 
-// Binary cross-entropy of σ(z_j) against the target t_j in [0, 1], summed over the row. z_j becomes (σ(z_j) - t_j) · scale.
+// Binary cross-entropy of σ(z_j) against the target t_j in [0, 1], summed over the row. z_j becomes (σ(z_j) - t_j) ·
+// scale.
 float sigmoid_cross_entropy(float* z, const float* target, std::size_t size, float scale);
 
 // z_j becomes σ(z_j).

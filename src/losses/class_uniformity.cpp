@@ -25,8 +25,9 @@ std::vector<double> ClassUniformity::position_weights(std::span<const TokenId> t
   return weights;
 }
 
-double ClassUniformity::evaluate(ConstMatrix logits, std::span<const TokenId> targets, std::span<const double> position_weights,
-                                 double scale, std::vector<LogitGradient>& gradient) const {
+double ClassUniformity::evaluate(ConstMatrix logits, std::span<const TokenId> targets,
+                                 std::span<const double> position_weights, double scale,
+                                 std::vector<LogitGradient>& gradient) const {
   double total = 0.0;
   std::vector<double> log_p;
   for (std::size_t t = 0; t < logits.rows(); ++t) {

@@ -9,15 +9,16 @@
 
 namespace semfuse {
 
-// For each class, the mean over the positions whose target is in it of KL(softmax over the class ‖ uniform); then the mean over
-// the classes that occur. Immutable.
+// For each class, the mean over the positions whose target is in it of KL(softmax over the class ‖ uniform); then the
+// mean over the classes that occur. Immutable.
 class ClassUniformity {
  public:
   explicit ClassUniformity(std::vector<std::vector<TokenId>> classes);
 
   const std::vector<std::vector<TokenId>>& classes() const { return classes_; }
 
-  // How much one position of each class counts: 1 / (its positions · classes that occur); 0 for a class that does not occur.
+  // How much one position of each class counts: 1 / (its positions · classes that occur); 0 for a class that does not
+  // occur.
   std::vector<double> position_weights(std::span<const TokenId> targets) const;
 
   // One number of a gradient that is 0 nearly everywhere.
@@ -27,10 +28,10 @@ class ClassUniformity {
     float value;
   };
 
-  // The weighted sum of KL over the rows; appends scale times its gradient. Sparse, so that the logits can turn into the
-  // gradient of the cross-entropy in between.
-  double evaluate(ConstMatrix logits, std::span<const TokenId> targets, std::span<const double> position_weights, double scale,
-                  std::vector<LogitGradient>& gradient) const;
+  // The weighted sum of KL over the rows; appends scale times its gradient. Sparse, so that the logits can turn into
+  // the gradient of the cross-entropy in between.
+  double evaluate(ConstMatrix logits, std::span<const TokenId> targets, std::span<const double> position_weights,
+                  double scale, std::vector<LogitGradient>& gradient) const;
 
  private:
   bool contains(std::size_t word_class, TokenId token) const;

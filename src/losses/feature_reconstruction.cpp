@@ -11,7 +11,8 @@ double feature_reconstruction(Matrix logits, ConstMatrix features, float scale) 
   const float share = 1.0f / static_cast<float>(logits.cols());
   double total = 0.0;
   for (std::size_t t = 0; t < logits.rows(); ++t) {
-    total += static_cast<double>(sigmoid_cross_entropy(logits.row(t), features.row(t), logits.cols(), scale * share) * share);
+    total += static_cast<double>(sigmoid_cross_entropy(logits.row(t), features.row(t), logits.cols(), scale * share) *
+                                 share);
   }
   return total;
 }

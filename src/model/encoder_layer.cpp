@@ -6,7 +6,9 @@ namespace semfuse {
 
 namespace {
 
-std::string name_of(std::size_t layer) { return fmt::format("enc.layers.{}", layer); }
+std::string name_of(std::size_t layer) {
+  return fmt::format("enc.layers.{}", layer);
+}
 
 }  // namespace
 
@@ -33,7 +35,8 @@ void EncoderLayer::forward(const Pass& pass, const Shard& shard, Cache& cache, f
   norm2_.forward(pass, shard, middle, cache.norm2);
 }
 
-void EncoderLayer::backward(const Pass& pass, const Shard& shard, Cache& cache, Matrix d_x, Matrix d_context, float* scratch) const {
+void EncoderLayer::backward(const Pass& pass, const Shard& shard, Cache& cache, Matrix d_x, Matrix d_context,
+                            float* scratch) const {
   norm2_.backward(pass, shard, d_x, cache.norm2);
   feed_forward_.backward(pass, shard, cache.feed_forward, shard.rows_of(cache.norm2.branch), d_x);
   norm1_.backward(pass, shard, d_x, cache.norm1);

@@ -4,7 +4,8 @@
 
 namespace semfuse {
 
-FeedForward::FeedForward(LinearList& linears, const std::string& name, std::size_t width, std::size_t inner_width, std::size_t layer)
+FeedForward::FeedForward(LinearList& linears, const std::string& name, std::size_t width, std::size_t inner_width,
+                         std::size_t layer)
     : layer_(layer),
       linear1_(linears.add(name + ".linear1", width, inner_width, width)),
       linear2_(linears.add(name + ".linear2", inner_width, width, inner_width)) {}

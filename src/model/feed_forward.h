@@ -10,7 +10,8 @@ namespace semfuse {
 
 class FeedForward {
  public:
-  FeedForward(LinearList& linears, const std::string& name, std::size_t width, std::size_t inner_width, std::size_t layer);
+  FeedForward(LinearList& linears, const std::string& name, std::size_t width, std::size_t inner_width,
+              std::size_t layer);
 
   struct Cache {
     Matrix inner;    // [num_tokens, inner_width], after ReLU and dropout

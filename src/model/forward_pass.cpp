@@ -6,7 +6,10 @@
 namespace semfuse {
 
 ForwardPass::ForwardPass(const Network& network, ThreadPool& pool)
-    : network_(network), pool_(pool), packed_(network.layout(), network.linears()), positions_(network.options().width) {}
+    : network_(network),
+      pool_(pool),
+      packed_(network.layout(), network.linears()),
+      positions_(network.options().width) {}
 
 void ForwardPass::set_weights(const ParameterBlock& weights) {
   weights_ = &weights;
@@ -26,8 +29,12 @@ void ForwardPass::run(const Batch& batch, const std::function<void(const Shard&,
     logits.push_back(workspace_.matrix(largest_shard, network_.vocab_size()));
     scratch.push_back(workspace_.floats(activations.scratch_size));
   }
-  const Pass pass{.batch = batch, .layout = network_.layout(), .weights = *weights_, .packed = packed_,
-                  .attention = network_.options().attention, .dropout = {}};
+  const Pass pass{.batch = batch,
+                  .layout = network_.layout(),
+                  .weights = *weights_,
+                  .packed = packed_,
+                  .attention = network_.options().attention,
+                  .dropout = {}};
   pool_.run(batch.shards.size(), [&](std::size_t index, std::size_t worker) {
     const Shard& shard = batch.shards[index];
     network_.forward(pass, shard, positions_.rows(), activations, scratch[worker]);

@@ -16,8 +16,8 @@ class ForwardPass {
   // Weights are read once here; call it again after they changed.
   void set_weights(const ParameterBlock& weights);
 
-  // Calls visit(shard, logits [shard tokens, vocab_size], feature logits [shard tokens, num_features]) for every shard, from
-  // several threads at once. The views may be written to, and are gone after the call.
+  // Calls visit(shard, logits [shard tokens, vocab_size], feature logits [shard tokens, num_features]) for every shard,
+  // from several threads at once. The views may be written to, and are gone after the call.
   void run(const Batch& batch, const std::function<void(const Shard&, Matrix logits, Matrix feature_logits)>& visit);
 
  private:

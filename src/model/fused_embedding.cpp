@@ -12,7 +12,8 @@ void PositionTable::reserve(std::size_t length) {
   numbers_.resize(length * width_);
   for (std::size_t p = length_; p < length; ++p) {
     for (std::size_t j = 0; j < width_; ++j) {
-      const double angle = static_cast<double>(p) * std::pow(10000.0, -static_cast<double>(j / 2 * 2) / static_cast<double>(width_));
+      const double angle =
+          static_cast<double>(p) * std::pow(10000.0, -static_cast<double>(j / 2 * 2) / static_cast<double>(width_));
       numbers_[p * width_ + j] = static_cast<float>(j % 2 == 0 ? std::sin(angle) : std::cos(angle));
     }
   }
@@ -47,7 +48,8 @@ void FusedEmbedding::forward(const Pass& pass, const Shard& shard, ConstMatrix p
   for (std::size_t t = 0; t < shard.num_tokens; ++t) {
     const auto token = static_cast<std::size_t>(pass.batch.inputs[shard.first_token + t]);
     std::copy_n(table.row(token), width_, embedded.row(t));
-    if (fusion_) std::copy_n(pass.batch.feature_rows().row(shard.first_token + t), num_features_, embedded.row(t) + width_);
+    if (fusion_)
+      std::copy_n(pass.batch.feature_rows().row(shard.first_token + t), num_features_, embedded.row(t) + width_);
   }
   if (fusion_) {
     pass.packed.forward(fusion_->projection, embedded.column_range(width_, num_features_), shard.rows_of(cache.u));

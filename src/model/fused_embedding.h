@@ -24,7 +24,8 @@ class PositionTable {
 class FusedEmbedding {
  public:
   // Without features: plain embedding and positions.
-  FusedEmbedding(ParameterLayout& layout, LinearList& linears, std::size_t vocab_size, std::size_t width, std::size_t num_features);
+  FusedEmbedding(ParameterLayout& layout, LinearList& linears, std::size_t vocab_size, std::size_t width,
+                 std::size_t num_features);
 
   ParameterId table() const { return table_; }
 

@@ -12,7 +12,9 @@
 
 namespace semfuse {
 
-std::string_view to_string(AttentionMask mask) { return mask == AttentionMask::causal ? "causal" : "bidirectional"; }
+std::string_view to_string(AttentionMask mask) {
+  return mask == AttentionMask::causal ? "causal" : "bidirectional";
+}
 
 struct LanguageModel::State {
   ModelOptions options;
@@ -28,8 +30,10 @@ const ModelOptions& checked(const ModelOptions& options) {
   const auto require = [](bool good, const char* rule) {
     if (!good) throw Error(fmt::format("model options: {}", rule));
   };
-  require(options.heads > 0 && options.layers > 0 && options.feed_forward > 0, "layers, heads and feed_forward must be above 0");
-  require(options.width > 0 && options.width % options.heads == 0 && options.width % 2 == 0, "width must be even and a multiple of heads");
+  require(options.heads > 0 && options.layers > 0 && options.feed_forward > 0,
+          "layers, heads and feed_forward must be above 0");
+  require(options.width > 0 && options.width % options.heads == 0 && options.width % 2 == 0,
+          "width must be even and a multiple of heads");
   require(options.dropout >= 0.0 && options.dropout < 1.0, "dropout must be in [0, 1)");
   require(!options.fusion || options.feature_head > 0, "feature_head must be above 0");
   return options;
@@ -52,13 +56,27 @@ LanguageModel::LanguageModel(LanguageModel&&) noexcept = default;
 LanguageModel& LanguageModel::operator=(LanguageModel&&) noexcept = default;
 LanguageModel::~LanguageModel() = default;
 
-const ModelOptions& LanguageModel::options() const { return state_->options; }
-const Vocabulary& LanguageModel::vocabulary() const { return state_->vocabulary; }
-const FeatureBank& LanguageModel::feature_bank() const { return state_->bank; }
-const Network& LanguageModel::network() const { return state_->network; }
-ParameterBlock& LanguageModel::weights() { return state_->weights; }
-const ParameterBlock& LanguageModel::weights() const { return state_->weights; }
-std::size_t LanguageModel::parameter_count() const { return state_->network.layout().parameter_count(); }
+const ModelOptions& LanguageModel::options() const {
+  return state_->options;
+}
+const Vocabulary& LanguageModel::vocabulary() const {
+  return state_->vocabulary;
+}
+const FeatureBank& LanguageModel::feature_bank() const {
+  return state_->bank;
+}
+const Network& LanguageModel::network() const {
+  return state_->network;
+}
+ParameterBlock& LanguageModel::weights() {
+  return state_->weights;
+}
+const ParameterBlock& LanguageModel::weights() const {
+  return state_->weights;
+}
+std::size_t LanguageModel::parameter_count() const {
+  return state_->network.layout().parameter_count();
+}
 
 std::vector<NamedParameter> LanguageModel::parameters() const {
   std::vector<NamedParameter> result;

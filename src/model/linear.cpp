@@ -8,12 +8,14 @@ namespace semfuse {
 
 namespace {
 
-constexpr std::size_t kPackColumns = 256;   // Columns that one task packs; a multiple of every kernel's panel width.
-constexpr std::size_t kGradientRows = 192;  // Rows of a weight gradient that one task computes; a multiple of every tile's height.
+constexpr std::size_t kPackColumns = 256;  // Columns that one task packs; a multiple of every kernel's panel width.
+constexpr std::size_t kGradientRows =
+    192;  // Rows of a weight gradient that one task computes; a multiple of every tile's height.
 
 }  // namespace
 
-Linear LinearList::add(const std::string& name, std::size_t inputs, std::size_t outputs, std::size_t inputs_with_gradient) {
+Linear LinearList::add(const std::string& name, std::size_t inputs, std::size_t outputs,
+                       std::size_t inputs_with_gradient) {
   const ParameterId weight = layout_->add(name + ".weight", {outputs, inputs});
   const ParameterId bias = layout_->add(name + ".bias", {outputs});
   return add(weight, bias, inputs_with_gradient);

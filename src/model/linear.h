@@ -1,4 +1,5 @@
-// y = x · Wᵀ + b: the map itself, its weights packed for the matrix kernels, and the tasks that compute weight gradients.
+// y = x · Wᵀ + b: the map itself, its weights packed for the matrix kernels, and the tasks that compute weight
+// gradients.
 #pragma once
 
 #include <cstddef>
@@ -71,8 +72,8 @@ class PackedWeights {
   const float* weights_ = nullptr;
 };
 
-// Weight gradients wait until the activation gradients of the whole batch are known; then each is one product over all tokens.
-// The list is cut into tasks by the sizes alone, so the order of every sum is fixed.
+// Weight gradients wait until the activation gradients of the whole batch are known; then each is one product over all
+// tokens. The list is cut into tasks by the sizes alone, so the order of every sum is fixed.
 class GradientTasks {
  public:
   // With `accumulate` gradients add to what the block holds, otherwise they overwrite it.

@@ -52,7 +52,8 @@ ParameterBlock Network::initial_weights(std::uint64_t seed) const {
       uniform(std::sqrt(6.0 / static_cast<double>(info.shape[0] + info.shape[1])));
     } else if (info.shape.size() == 2) {
       uniform(1.0 / std::sqrt(static_cast<double>(info.shape[1])));
-    } else if (!ends_with("in_proj_bias") && !ends_with("out_proj.bias") && !ends_with("norm1.bias") && !ends_with("norm2.bias")) {
+    } else if (!ends_with("in_proj_bias") && !ends_with("out_proj.bias") && !ends_with("norm1.bias") &&
+               !ends_with("norm2.bias")) {
       const ParameterInfo* weight = layout_.find(info.name.substr(0, info.name.size() - 4) + "weight");
       uniform(1.0 / std::sqrt(static_cast<double>(weight->shape[1])));
     }
@@ -76,15 +77,18 @@ Network::Activations Network::allocate(const Batch& batch, Workspace& workspace)
   return activations;
 }
 
-void Network::forward(const Pass& pass, const Shard& shard, ConstMatrix positions, Activations& activations, float* scratch) const {
+void Network::forward(const Pass& pass, const Shard& shard, ConstMatrix positions, Activations& activations,
+                      float* scratch) const {
   embedding_.forward(pass, shard, positions, activations.embedding);
   for (std::size_t i = 0; i < layers_.size(); ++i) layers_[i].forward(pass, shard, activations.layers[i], scratch);
 }
 
-void Network::backward(const Pass& pass, const Shard& shard, Activations& activations, Matrix d_x, float* scratch) const {
+void Network::backward(const Pass& pass, const Shard& shard, Activations& activations, Matrix d_x,
+                       float* scratch) const {
   const Matrix d_context(scratch, shard.num_tokens, options_.width);
   float* rest = scratch + whole_lines(shard.num_tokens * options_.width);
-  for (std::size_t i = layers_.size(); i-- > 0;) layers_[i].backward(pass, shard, activations.layers[i], d_x, d_context, rest);
+  for (std::size_t i = layers_.size(); i-- > 0;)
+    layers_[i].backward(pass, shard, activations.layers[i], d_x, d_context, rest);
   embedding_.backward(pass, shard, activations.embedding, d_x);
 }
 
@@ -97,7 +101,8 @@ void Network::gradients(const Activations& activations, GradientTasks& tasks) co
 double Network::training_flops(const Batch& batch) const {
   double forward = 0.0;
   for (const Linear& linear : linears()) {
-    forward += 2.0 * static_cast<double>(batch.num_tokens()) * static_cast<double>(linear.inputs) * static_cast<double>(linear.outputs);
+    forward += 2.0 * static_cast<double>(batch.num_tokens()) * static_cast<double>(linear.inputs) *
+               static_cast<double>(linear.outputs);
   }
   for (std::size_t s = 0; s < batch.num_sentences(); ++s) {
     const auto length = static_cast<double>(batch.length(s));

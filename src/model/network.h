@@ -1,4 +1,5 @@
-// The whole network as one line per box: embedding, encoder, token head, feature head. Holds parameter ids and no numbers.
+// The whole network as one line per box: embedding, encoder, token head, feature head. Holds parameter ids and no
+// numbers.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +26,8 @@ class Network {
   const Linear& token_head() const { return token_head_; }
   ParameterId token_table() const { return embedding_.table(); }
 
-  // PyTorch's default initial values, all encoder layers equal; number i of a parameter depends on (seed, parameter, i).
+  // PyTorch's default initial values, all encoder layers equal; number i of a parameter depends on (seed, parameter,
+  // i).
   ParameterBlock initial_weights(std::uint64_t seed) const;
 
   // What a pass over one batch stores, until the workspace is reset.
@@ -40,7 +42,8 @@ class Network {
   Activations allocate(const Batch& batch, Workspace& workspace) const;
 
   // Hidden states of a shard.
-  void forward(const Pass& pass, const Shard& shard, ConstMatrix positions, Activations& activations, float* scratch) const;
+  void forward(const Pass& pass, const Shard& shard, ConstMatrix positions, Activations& activations,
+               float* scratch) const;
   // d_x [shard tokens, width]: from the gradient of the hidden states to that of the embeddings.
   void backward(const Pass& pass, const Shard& shard, Activations& activations, Matrix d_x, float* scratch) const;
   // Every weight gradient but that of the token table.
@@ -49,7 +52,8 @@ class Network {
   const FusedEmbedding& embedding() const { return embedding_; }
   const std::optional<FeatureHead>& feature_head() const { return feature_head_; }
 
-  // Floating-point operations of the matrix products of forward and backward on real tokens: 2mnk each, backward twice forward.
+  // Floating-point operations of the matrix products of forward and backward on real tokens: 2mnk each, backward twice
+  // forward.
   double training_flops(const Batch& batch) const;
 
  private:

@@ -23,8 +23,9 @@ ResidualNorm::Cache ResidualNorm::allocate(const Batch& batch, Workspace& worksp
 }
 
 void ResidualNorm::forward(const Pass& pass, const Shard& shard, ConstMatrix residual, Cache& cache) const {
-  add_layer_norm_forward(shard.rows_of(cache.branch), residual, pass.dropout.mask(layer_, site_), pass.dropout_row(shard),
-                         pass.vector(gamma_), pass.vector(beta_), cache.inv_std + shard.first_token, shard.rows_of(cache.y));
+  add_layer_norm_forward(shard.rows_of(cache.branch), residual, pass.dropout.mask(layer_, site_),
+                         pass.dropout_row(shard), pass.vector(gamma_), pass.vector(beta_),
+                         cache.inv_std + shard.first_token, shard.rows_of(cache.y));
 }
 
 void ResidualNorm::backward(const Pass& pass, const Shard& shard, Matrix d_y, Cache& cache) const {

@@ -10,7 +10,8 @@ namespace semfuse {
 
 class ResidualNorm {
  public:
-  ResidualNorm(ParameterLayout& layout, const std::string& name, std::size_t width, std::size_t layer, DropoutPlan::Site site);
+  ResidualNorm(ParameterLayout& layout, const std::string& name, std::size_t width, std::size_t layer,
+               DropoutPlan::Site site);
 
   struct Cache {
     Matrix branch;   // [num_tokens, width]; forward: the branch, then x_hat; backward: the branch's gradient.

@@ -33,7 +33,8 @@ std::size_t SelfAttention::scratch_size(const Batch& batch) const {
   return attention_scratch(longest, head_width()) + whole_lines(3 * longest * head_width());
 }
 
-// Calls visit(site, rows of the sentence, first column of the head, weights) for every sentence of the shard and every head.
+// Calls visit(site, rows of the sentence, first column of the head, weights) for every sentence of the shard and every
+// head.
 template <class Visit>
 void SelfAttention::for_each_head(const Pass& pass, const Shard& shard, const Cache& cache, const Visit& visit) const {
   AttentionSite site{.causal = pass.attention == AttentionMask::causal,
@@ -46,41 +47,49 @@ void SelfAttention::for_each_head(const Pass& pass, const Shard& shard, const Ca
     for (std::size_t head = 0; head < num_heads_; ++head) {
       site.first_dropout_row = (pass.batch.first_row + first) * num_heads_ + head;
       const Matrix weights(cache.weights + cache.first[s] + head * length * stride, length, length, stride);
-      visit(site, cache.qkv.row_range(first, length), cache.context.row_range(first, length), head * head_width(), weights);
+      visit(site, cache.qkv.row_range(first, length), cache.context.row_range(first, length), head * head_width(),
+            weights);
     }
   }
 }
 
-void SelfAttention::forward(const Pass& pass, const Shard& shard, ConstMatrix x, Cache& cache, Matrix y, float* scratch) const {
+void SelfAttention::forward(const Pass& pass, const Shard& shard, ConstMatrix x, Cache& cache, Matrix y,
+                            float* scratch) const {
   pass.packed.forward(in_proj_, x, shard.rows_of(cache.qkv));
   const std::size_t size = head_width();
-  for_each_head(pass, shard, cache, [&](const AttentionSite& site, Matrix qkv, Matrix context, std::size_t column, Matrix weights) {
-    attention_forward(site, qkv.column_range(column, size), qkv.column_range(width_ + column, size),
-                      qkv.column_range(2 * width_ + column, size), weights, context.column_range(column, size), scratch);
-  });
+  for_each_head(pass, shard, cache,
+                [&](const AttentionSite& site, Matrix qkv, Matrix context, std::size_t column, Matrix weights) {
+                  attention_forward(site, qkv.column_range(column, size), qkv.column_range(width_ + column, size),
+                                    qkv.column_range(2 * width_ + column, size), weights,
+                                    context.column_range(column, size), scratch);
+                });
   pass.packed.forward(out_proj_, shard.rows_of(cache.context), y);
 }
 
-void SelfAttention::backward(const Pass& pass, const Shard& shard, Cache& cache, ConstMatrix d_y, Matrix d_context, Matrix d_x,
-                             float* scratch) const {
+void SelfAttention::backward(const Pass& pass, const Shard& shard, Cache& cache, ConstMatrix d_y, Matrix d_context,
+                             Matrix d_x, float* scratch) const {
   // y = context · out_projᵀ
   pass.packed.backward(out_proj_, d_y, d_context, false);
   // context = attention(qkv)
   const std::size_t size = head_width();
-  for_each_head(pass, shard, cache, [&](const AttentionSite& site, Matrix qkv, Matrix context, std::size_t column, Matrix weights) {
-    const std::size_t length = qkv.rows();
-    const std::size_t first = static_cast<std::size_t>(context.data() - cache.context.data()) / cache.context.stride();
-    const Matrix d_head[3] = {{scratch, length, size}, {scratch + length * size, length, size}, {scratch + 2 * length * size, length, size}};
-    attention_backward(site, qkv.column_range(column, size), qkv.column_range(width_ + column, size),
-                       qkv.column_range(2 * width_ + column, size), weights,
-                       d_context.row_range(first - shard.first_token, length).column_range(column, size), d_head[0], d_head[1],
-                       d_head[2], scratch + whole_lines(3 * length * size));
-    for (std::size_t part = 0; part < 3; ++part) {
-      for (std::size_t t = 0; t < length; ++t) {
-        std::copy_n(d_head[part].row(t), size, qkv.row(t) + part * width_ + column);
-      }
-    }
-  });
+  for_each_head(pass, shard, cache,
+                [&](const AttentionSite& site, Matrix qkv, Matrix context, std::size_t column, Matrix weights) {
+                  const std::size_t length = qkv.rows();
+                  const std::size_t first =
+                      static_cast<std::size_t>(context.data() - cache.context.data()) / cache.context.stride();
+                  const Matrix d_head[3] = {{scratch, length, size},
+                                            {scratch + length * size, length, size},
+                                            {scratch + 2 * length * size, length, size}};
+                  attention_backward(site, qkv.column_range(column, size), qkv.column_range(width_ + column, size),
+                                     qkv.column_range(2 * width_ + column, size), weights,
+                                     d_context.row_range(first - shard.first_token, length).column_range(column, size),
+                                     d_head[0], d_head[1], d_head[2], scratch + whole_lines(3 * length * size));
+                  for (std::size_t part = 0; part < 3; ++part) {
+                    for (std::size_t t = 0; t < length; ++t) {
+                      std::copy_n(d_head[part].row(t), size, qkv.row(t) + part * width_ + column);
+                    }
+                  }
+                });
   // qkv = x · in_projᵀ
   pass.packed.backward(in_proj_, shard.rows_of(cache.qkv), d_x, true);
 }

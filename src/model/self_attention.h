@@ -11,8 +11,8 @@ namespace semfuse {
 
 class SelfAttention {
  public:
-  SelfAttention(ParameterLayout& layout, LinearList& linears, const std::string& name, std::size_t width, std::size_t num_heads,
-                std::size_t layer);
+  SelfAttention(ParameterLayout& layout, LinearList& linears, const std::string& name, std::size_t width,
+                std::size_t num_heads, std::size_t layer);
 
   struct Cache {
     Matrix qkv;                      // [num_tokens, 3 · width]; backward: its gradient.
@@ -27,7 +27,8 @@ class SelfAttention {
   // y = attention(x) before dropout
   void forward(const Pass& pass, const Shard& shard, ConstMatrix x, Cache& cache, Matrix y, float* scratch) const;
   // d_x += the gradient of x; d_context is scratch of x's shape.
-  void backward(const Pass& pass, const Shard& shard, Cache& cache, ConstMatrix d_y, Matrix d_context, Matrix d_x, float* scratch) const;
+  void backward(const Pass& pass, const Shard& shard, Cache& cache, ConstMatrix d_y, Matrix d_context, Matrix d_x,
+                float* scratch) const;
   void gradients(const Cache& cache, ConstMatrix x, ConstMatrix d_y, GradientTasks& tasks) const;
 
  private:

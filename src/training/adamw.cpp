@@ -14,14 +14,17 @@ namespace {
 
 constexpr std::size_t kBlock = std::size_t{1} << 15;  // Parameters of one task.
 
-std::size_t num_blocks(const ParameterBlock& block) { return (block.size() + kBlock - 1) / kBlock; }
+std::size_t num_blocks(const ParameterBlock& block) {
+  return (block.size() + kBlock - 1) / kBlock;
+}
 
 }  // namespace
 
 double learning_rate(double highest, std::uint64_t step, std::uint64_t warmup_steps, std::uint64_t total_steps) {
   if (step < warmup_steps) return highest * static_cast<double>(step) / static_cast<double>(warmup_steps);
   if (step >= total_steps) return 0.0;
-  const double progress = static_cast<double>(step - warmup_steps) / static_cast<double>(std::max<std::uint64_t>(1, total_steps - warmup_steps));
+  const double progress = static_cast<double>(step - warmup_steps) /
+                          static_cast<double>(std::max<std::uint64_t>(1, total_steps - warmup_steps));
   return highest * 0.5 * (1.0 + std::cos(std::numbers::pi * progress));
 }
 
@@ -39,15 +42,16 @@ double AdamW::norm(const ParameterBlock& gradients, ThreadPool& pool) {
 void AdamW::step(double rate, double norm, const ParameterBlock& gradients, ParameterBlock& weights, ThreadPool& pool) {
   ++steps_;
   const auto t = static_cast<double>(steps_);
-  const AdamWUpdate update{.gradient_scale = static_cast<float>(std::min(1.0, options_.clip_norm / (norm + 1e-6))),
-                           .decay = static_cast<float>(1.0 - rate * options_.weight_decay),
-                           .beta1 = static_cast<float>(options_.beta1),
-                           .beta2 = static_cast<float>(options_.beta2),
-                           .rest1 = static_cast<float>(1.0 - options_.beta1),
-                           .rest2 = static_cast<float>(1.0 - options_.beta2),
-                           .step_size = static_cast<float>(rate / (1.0 - std::pow(options_.beta1, t))),
-                           .inverse_sqrt_correction = static_cast<float>(1.0 / std::sqrt(1.0 - std::pow(options_.beta2, t))),
-                           .epsilon = static_cast<float>(options_.epsilon)};
+  const AdamWUpdate update{
+      .gradient_scale = static_cast<float>(std::min(1.0, options_.clip_norm / (norm + 1e-6))),
+      .decay = static_cast<float>(1.0 - rate * options_.weight_decay),
+      .beta1 = static_cast<float>(options_.beta1),
+      .beta2 = static_cast<float>(options_.beta2),
+      .rest1 = static_cast<float>(1.0 - options_.beta1),
+      .rest2 = static_cast<float>(1.0 - options_.beta2),
+      .step_size = static_cast<float>(rate / (1.0 - std::pow(options_.beta1, t))),
+      .inverse_sqrt_correction = static_cast<float>(1.0 / std::sqrt(1.0 - std::pow(options_.beta2, t))),
+      .epsilon = static_cast<float>(options_.epsilon)};
   pool.run(num_blocks(weights), [&](std::size_t index, std::size_t) {
     const std::size_t first = index * kBlock;
     const std::size_t count = std::min(kBlock, weights.size() - first);

@@ -34,12 +34,13 @@ void check(const TrainingOptions& t) {
 }  // namespace
 
 struct Trainer::State {
-  State(LanguageModel& trained, std::span<const Sentence> sentences, const TrainingOptions& training_options, const TrainerOptions& options)
+  State(LanguageModel& trained, std::span<const Sentence> sentences, const TrainingOptions& training_options,
+        const TrainerOptions& options)
       : model(trained),
         training(training_options),
         seed(options.seed),
-        corpus(sentences, trained.vocabulary(), trained.options().fusion ? &trained.feature_bank() : nullptr, training.count_end,
-               options.max_length),
+        corpus(sentences, trained.vocabulary(), trained.options().fusion ? &trained.feature_bank() : nullptr,
+               training.count_end, options.max_length),
         pool(options.threads > 0 ? options.threads : std::max(1u, std::thread::hardware_concurrency())),
         step(trained.network(),
              {.label_smoothing = training.label_smoothing,
@@ -47,18 +48,19 @@ struct Trainer::State {
               .uniformity_loss = training.uniformity_loss,
               .classes = trained.adjective_classes()},
              pool),
-        optimizer(trained.network().layout(),
-                  {.beta1 = training.beta1,
-                   .beta2 = training.beta2,
-                   .epsilon = training.epsilon,
-                   .weight_decay = training.weight_decay,
-                   .clip_norm = training.clip_norm}),
+        optimizer(trained.network().layout(), {.beta1 = training.beta1,
+                                               .beta2 = training.beta2,
+                                               .epsilon = training.epsilon,
+                                               .weight_decay = training.weight_decay,
+                                               .clip_norm = training.clip_norm}),
         gradients(trained.network().layout()),
         order(sentences.size()) {}
 
   std::uint64_t steps_per_epoch() const { return (corpus.size() + training.batch - 1) / training.batch; }
   std::uint64_t total_steps() const { return steps_per_epoch() * training.epochs; }
-  std::uint64_t warmup_steps() const { return static_cast<std::uint64_t>(training.warmup * static_cast<double>(total_steps())); }
+  std::uint64_t warmup_steps() const {
+    return static_cast<std::uint64_t>(training.warmup * static_cast<double>(total_steps()));
+  }
 
   // The order of the sentences in an epoch: a function of (seed, epoch).
   void shuffle(std::uint64_t epoch) {
@@ -89,8 +91,12 @@ Trainer::Trainer(LanguageModel& model, std::span<const Sentence> sentences, cons
 Trainer::Trainer(Trainer&&) noexcept = default;
 Trainer::~Trainer() = default;
 
-std::uint64_t Trainer::total_steps() const { return state_->total_steps(); }
-bool Trainer::done() const { return state_->next_step >= state_->total_steps(); }
+std::uint64_t Trainer::total_steps() const {
+  return state_->total_steps();
+}
+bool Trainer::done() const {
+  return state_->next_step >= state_->total_steps();
+}
 
 StepReport Trainer::step() {
   State& s = *state_;
@@ -103,11 +109,13 @@ StepReport Trainer::step() {
   const std::size_t count = std::min(s.training.batch, s.corpus.size() - first);
   const Batch batch = s.corpus.batch(std::span(s.order).subspan(first, count));
 
-  const Losses losses = s.step.run(batch, s.model.weights(), {.rate = s.model.options().dropout, .seed = s.seed, .step = index}, s.gradients);
+  const Losses losses = s.step.run(batch, s.model.weights(),
+                                   {.rate = s.model.options().dropout, .seed = s.seed, .step = index}, s.gradients);
   const double norm = AdamW::norm(s.gradients, s.pool);
   if (!std::isfinite(losses.total) || !std::isfinite(norm)) {
-    throw Error(fmt::format("training stopped at step {} of {} (epoch {}): the {} is not finite; try a lower training.learning_rate",
-                            index + 1, s.total_steps(), epoch + 1, std::isfinite(losses.total) ? "gradient" : "loss"));
+    throw Error(fmt::format(
+        "training stopped at step {} of {} (epoch {}): the {} is not finite; try a lower training.learning_rate",
+        index + 1, s.total_steps(), epoch + 1, std::isfinite(losses.total) ? "gradient" : "loss"));
   }
   const double rate = learning_rate(s.training.learning_rate, index, s.warmup_steps(), s.total_steps());
   s.optimizer.step(rate, norm, s.gradients, s.model.weights(), s.pool);

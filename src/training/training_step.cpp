@@ -18,14 +18,18 @@ TrainingStep::TrainingStep(const Network& network, LossOptions losses, ThreadPoo
       packed_(network.layout(), network.linears()),
       positions_(network.options().width) {}
 
-std::size_t TrainingStep::peak_bytes() const { return workspace_.peak_bytes(); }
+std::size_t TrainingStep::peak_bytes() const {
+  return workspace_.peak_bytes();
+}
 
 std::size_t TrainingStep::number_of_chunks(const Batch& batch) const {
   const auto parts = [](std::size_t whole, std::size_t part) { return (whole + part - 1) / part; };
-  return std::max(parts(batch.num_tokens(), kChunkTokens), parts(batch.num_tokens() * network_.vocab_size(), chunk_logits_));
+  return std::max(parts(batch.num_tokens(), kChunkTokens),
+                  parts(batch.num_tokens() * network_.vocab_size(), chunk_logits_));
 }
 
-Losses TrainingStep::run(const Batch& batch, const ParameterBlock& weights, const DropoutPlan& dropout, ParameterBlock& gradients) {
+Losses TrainingStep::run(const Batch& batch, const ParameterBlock& weights, const DropoutPlan& dropout,
+                         ParameterBlock& gradients) {
   packed_.refresh(weights, pool_);
   positions_.reserve(batch.longest());
   const Scales scales{.per_token = 1.0f / static_cast<float>(batch.num_tokens()),
@@ -45,7 +49,8 @@ Losses TrainingStep::run(const Batch& batch, const ParameterBlock& weights, cons
     }
   }
   const auto num_tokens = static_cast<double>(batch.num_tokens());
-  Losses result{.tokens = sums.tokens / num_tokens, .features = sums.features / num_tokens, .uniformity = sums.uniformity};
+  Losses result{
+      .tokens = sums.tokens / num_tokens, .features = sums.features / num_tokens, .uniformity = sums.uniformity};
   result.total = result.tokens + losses_.feature_loss * result.features + losses_.uniformity_loss * result.uniformity;
   return result;
 }
@@ -91,7 +96,8 @@ TrainingStep::LossSums TrainingStep::run_chunk(const Batch& chunk, const Scales&
 }
 
 TrainingStep::LossSums TrainingStep::run_heads(const Pass& pass, const Shard& shard, const Scales& scales,
-                                               Network::Activations& activations, Matrix logits, Matrix d_hidden) const {
+                                               Network::Activations& activations, Matrix logits,
+                                               Matrix d_hidden) const {
   const ConstMatrix hidden = shard.rows_of(activations.hidden());
   const std::span<const TokenId> targets = std::span(pass.batch.targets).subspan(shard.first_token, shard.num_tokens);
   LossSums sums;
@@ -104,13 +110,15 @@ TrainingStep::LossSums TrainingStep::run_heads(const Pass& pass, const Shard& sh
   }
 
   std::vector<ClassUniformity::LogitGradient> uniformity_gradient;
-  sums.uniformity = uniformity_.evaluate(logits, targets, scales.uniformity_position_weights, losses_.uniformity_loss, uniformity_gradient);
+  sums.uniformity = uniformity_.evaluate(logits, targets, scales.uniformity_position_weights, losses_.uniformity_loss,
+                                         uniformity_gradient);
   sums.tokens = token_cross_entropy(logits, targets, losses_.label_smoothing, scales.per_token);
   for (const auto& [row, token, value] : uniformity_gradient) logits(row, static_cast<std::size_t>(token)) += value;
   packed_.backward(network_.token_head(), logits, d_hidden, false);
 
   if (network_.feature_head()) {
-    sums.features = feature_reconstruction(shard.rows_of(activations.feature_head->logits), shard.rows_of(pass.batch.feature_rows()),
+    sums.features = feature_reconstruction(shard.rows_of(activations.feature_head->logits),
+                                           shard.rows_of(pass.batch.feature_rows()),
                                            static_cast<float>(losses_.feature_loss) * scales.per_token);
     network_.feature_head()->backward(pass, shard, *activations.feature_head, d_hidden);
   }

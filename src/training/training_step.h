@@ -29,8 +29,8 @@ struct Losses {
 // Owns the memory that a step needs, so that steps after the first allocate nothing of size.
 class TrainingStep {
  public:
-  // A batch is worked on in chunks of about at most so many tokens and logits: what a step needs of memory does not grow with the
-  // batch, and stays in the last-level cache.
+  // A batch is worked on in chunks of about at most so many tokens and logits: what a step needs of memory does not
+  // grow with the batch, and stays in the last-level cache.
   static constexpr std::size_t kChunkTokens = 1536;
   static constexpr std::size_t kChunkLogits = std::size_t{1} << 23;
 
@@ -42,14 +42,14 @@ class TrainingStep {
 
   std::size_t peak_bytes() const;
 
-  // Called with the logits of some tokens of the batch before the losses turn them into gradients, from several threads; for the
-  // parity check.
+  // Called with the logits of some tokens of the batch before the losses turn them into gradients, from several
+  // threads; for the parity check.
   std::function<void(std::size_t first_token, ConstMatrix logits, ConstMatrix feature_logits)> on_logits;
 
  private:
   // What makes sums over the batch means; known before any chunk is computed.
   struct Scales {
-    float per_token;                                // 1 / tokens of the batch
+    float per_token;                                  // 1 / tokens of the batch
     std::vector<double> uniformity_position_weights;  // As ClassUniformity::position_weights gives them.
   };
   // The sums of a shard.
@@ -60,10 +60,10 @@ class TrainingStep {
   };
 
   std::size_t number_of_chunks(const Batch& batch) const;
-  LossSums run_chunk(const Batch& chunk, const Scales& scales, const ParameterBlock& weights, const DropoutPlan& dropout, bool accumulate,
-                     ParameterBlock& gradients);
-  LossSums run_heads(const Pass& pass, const Shard& shard, const Scales& scales, Network::Activations& activations, Matrix logits,
-                     Matrix d_hidden) const;
+  LossSums run_chunk(const Batch& chunk, const Scales& scales, const ParameterBlock& weights,
+                     const DropoutPlan& dropout, bool accumulate, ParameterBlock& gradients);
+  LossSums run_heads(const Pass& pass, const Shard& shard, const Scales& scales, Network::Activations& activations,
+                     Matrix logits, Matrix d_hidden) const;
 
   const Network& network_;
   LossOptions losses_;
