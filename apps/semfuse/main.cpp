@@ -97,6 +97,7 @@ int run(int argc, char** argv, std::string& purpose) {
 int main(int argc, char** argv) {
   // A write to a closed pipe then fails like any other write, so that training can go on without a reader.
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);  // Likewise for a file that would grow past the user's limit.
   std::string purpose = "this";
   try {
     return semfuse::run(argc, argv, purpose);

@@ -164,6 +164,27 @@ TEST(TrainCommand, NotANumberKeepsTheLastGoodModel) {
   EXPECT_GE(log_of(run).size(), 2U);
 }
 
+TEST(TrainCommand, NoRoomForFiles) {
+  const TemporaryFolder folder;
+  const auto with_limit = [&](int blocks, const std::string& name, const char* epochs) {
+    std::string line = "ulimit -f " + std::to_string(blocks) + "; exec";
+    for (const std::string& word : command_of("semfuse", tiny_training(folder / name, {"--quiet", "--set", epochs}))) {
+      line += " '" + word + "'";
+    }
+    return run_process({"/bin/sh", "-c", line});
+  };
+  // A block is 512 bytes: too few for the configuration, then enough for the model but not for the log.
+  const ProcessResult none = with_limit(2, "none", "training.epochs=1");
+  EXPECT_EQ(none.exit_code, 2);
+  expect_one_error_line(none, "config.toml: cannot write: File too large");
+  EXPECT_FALSE(fs::exists(folder / "none"));
+  const ProcessResult some = with_limit(60, "some", "training.epochs=1000000");
+  EXPECT_EQ(some.exit_code, 2);
+  expect_one_error_line(some, "log.jsonl: cannot write: File too large");
+  EXPECT_THAT(some.err, testing::ContainsRegex("holds the model after epoch [0-9]+\n"));
+  EXPECT_NO_THROW(load_checkpoint(folder / "some"));
+}
+
 TEST(TrainCommand, AFullStandardOutputDoesNotStopTraining) {
   const TemporaryFolder folder;
   const ProcessResult result = run_process(command_of("semfuse", tiny_training(folder / "run")), "/dev/full");
