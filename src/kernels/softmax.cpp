@@ -13,7 +13,12 @@ namespace semfuse {
 namespace HWY_NAMESPACE {
 namespace {
 
-float LogSumExp(const float* z, std::size_t size) {
+struct LargestAndSum {
+  float largest;
+  float sum;  // NaN if a number is: Max and Exp pass over a NaN, which the loss must show; a sum does not.
+};
+
+HWY_INLINE LargestAndSum largest_and_sum(const float* z, std::size_t size) {
   const Tag d;
   const Vector lowest = hn::Set(d, -hwy::HighestValue<float>());
   Vector largest = lowest;
@@ -23,35 +28,39 @@ float LogSumExp(const float* z, std::size_t size) {
     sum = hn::Add(sum, v);
     largest = hn::Max(largest, hn::IfThenElse(hn::FirstN(d, count), v, lowest));
   });
-  // Max and Exp pass over a NaN, which the loss must show; a sum does not.
-  const float check = hn::GetLane(hn::SumOfLanes(d, sum));
-  if (std::isnan(check)) return check;
-  largest = hn::MaxOfLanes(d, largest);
+  return {hn::GetLane(hn::MaxOfLanes(d, largest)), hn::GetLane(hn::SumOfLanes(d, sum))};
+}
+
+float LogSumExp(const float* z, std::size_t size) {
+  const Tag d;
+  const auto [largest, sum] = largest_and_sum(z, size);
+  if (std::isnan(sum)) return sum;
+  const Vector shift = hn::Set(d, largest);
   Vector total = hn::Zero(d);
   for_vectors(size, [&](std::size_t j, std::size_t count) SEMFUSE_LAMBDA {
-    const Vector e = hn::Exp(d, hn::Sub(load(z + j, count), largest));
+    const Vector e = hn::Exp(d, hn::Sub(load(z + j, count), shift));
     total = hn::Add(total, first_lanes(e, count));
   });
-  return hn::GetLane(largest) + std::log(hn::GetLane(hn::SumOfLanes(d, total)));
+  return largest + std::log(hn::GetLane(hn::SumOfLanes(d, total)));
 }
 
-float Sum(const float* z, std::size_t size) {
+LogitSums SoftmaxGradient(float* z, std::size_t size, float floor, float scale) {
   const Tag d;
+  const auto [largest, sum] = largest_and_sum(z, size);
+  if (std::isnan(sum)) return {sum, sum};
+  const Vector shift = hn::Set(d, largest);
   Vector total = hn::Zero(d);
-  for_vectors(size,
-              [&](std::size_t j, std::size_t count) SEMFUSE_LAMBDA { total = hn::Add(total, load(z + j, count)); });
-  return hn::GetLane(hn::SumOfLanes(d, total));
-}
-
-void SoftmaxGradient(float* z, std::size_t size, float log_sum, float floor, float scale) {
-  const Tag d;
-  const Vector shift = hn::Set(d, log_sum);
-  const Vector low = hn::Set(d, floor);
-  const Vector factor = hn::Set(d, scale);
   for_vectors(size, [&](std::size_t j, std::size_t count) SEMFUSE_LAMBDA {
-    const Vector p = hn::Exp(d, hn::Sub(load(z + j, count), shift));
-    store(hn::Mul(hn::Sub(p, low), factor), z + j, count);
+    const Vector e = hn::Exp(d, hn::Sub(load(z + j, count), shift));
+    store(e, z + j, count);
+    total = hn::Add(total, first_lanes(e, count));
   });
+  const float exp_sum = hn::GetLane(hn::SumOfLanes(d, total));
+  const Vector factor = hn::Set(d, scale / exp_sum);
+  const Vector low = hn::Set(d, floor * scale);
+  for_vectors(size, [&](std::size_t j, std::size_t count)
+                        SEMFUSE_LAMBDA { store(hn::MulSub(load(z + j, count), factor, low), z + j, count); });
+  return {largest + std::log(exp_sum), sum};
 }
 
 // -t ln σ(z) - (1 - t) ln(1 - σ(z)) = max(z, 0) - z t + ln(1 + exp(-|z|))
@@ -84,7 +93,6 @@ HWY_AFTER_NAMESPACE();
 namespace semfuse {
 
 HWY_EXPORT(LogSumExp);
-HWY_EXPORT(Sum);
 HWY_EXPORT(SoftmaxGradient);
 HWY_EXPORT(SigmoidCrossEntropy);
 HWY_EXPORT(Sigmoid);
@@ -92,12 +100,9 @@ HWY_EXPORT(Sigmoid);
 float log_sum_exp(const float* z, std::size_t size) {
   return HWY_DYNAMIC_DISPATCH(LogSumExp)(z, size);
 }
-float sum(const float* z, std::size_t size) {
-  return HWY_DYNAMIC_DISPATCH(Sum)(z, size);
-}
 
-void softmax_gradient(float* z, std::size_t size, float log_sum, float floor, float scale) {
-  HWY_DYNAMIC_DISPATCH(SoftmaxGradient)(z, size, log_sum, floor, scale);
+LogitSums softmax_gradient(float* z, std::size_t size, float floor, float scale) {
+  return HWY_DYNAMIC_DISPATCH(SoftmaxGradient)(z, size, floor, scale);
 }
 
 float sigmoid_cross_entropy(float* z, const float* target, std::size_t size, float scale) {

@@ -8,11 +8,15 @@ namespace semfuse {
 // ln Σ exp(z_j), without overflow.
 float log_sum_exp(const float* z, std::size_t size);
 
-// Σ z_j
-float sum(const float* z, std::size_t size);
+// What a cross-entropy needs of a row of logits.
+struct LogitSums {
+  float log_sum_exp;
+  float sum;
+};
 
-// z_j becomes (exp(z_j - log_sum) - floor) · scale: the gradient of a cross-entropy but for the target's own share.
-void softmax_gradient(float* z, std::size_t size, float log_sum, float floor, float scale);
+// z_j becomes (softmax(z)_j - floor) · scale: the gradient of a cross-entropy but for the target's own share. One
+// exponential a number; a NaN among the logits makes both sums NaN.
+LogitSums softmax_gradient(float* z, std::size_t size, float floor, float scale);
 
 // Binary cross-entropy of σ(z_j) against the target t_j in [0, 1], summed over the row. z_j becomes (σ(z_j) - t_j) ·
 // scale.

@@ -14,10 +14,10 @@ double token_cross_entropy(Matrix logits, std::span<const TokenId> targets, doub
   for (std::size_t t = 0; t < logits.rows(); ++t) {
     float* z = logits.row(t);
     const auto target = static_cast<std::size_t>(targets[t]);
-    const float log_sum = log_sum_exp(z, vocab_size);
-    total += static_cast<double>(log_sum) - (1.0 - smoothing) * static_cast<double>(z[target]);
-    if (smoothing > 0.0) total -= share * static_cast<double>(sum(z, vocab_size));
-    softmax_gradient(z, vocab_size, log_sum, static_cast<float>(share), scale);
+    const auto target_logit = static_cast<double>(z[target]);
+    const LogitSums sums = softmax_gradient(z, vocab_size, static_cast<float>(share), scale);
+    total += static_cast<double>(sums.log_sum_exp) - (1.0 - smoothing) * target_logit -
+             share * static_cast<double>(sums.sum);
     z[target] -= static_cast<float>(1.0 - smoothing) * scale;
   }
   return total;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <numeric>
 #include <vector>
 
 #include "support/guarded_matrix.h"
@@ -71,31 +72,36 @@ TEST(LogSumExp, PassesNaNOn) {
   });
 }
 
-TEST(Sum, EqualsAPlainLoop) {
-  for (const std::size_t cols : every_size(67)) {
-    GuardedMatrix z(1, cols, {.misalignment = cols % 5, .open_end = true});
-    z.fill(SmallIntegers(cols));
-    double expected = 0.0;
-    for (std::size_t j = 0; j < cols; ++j) expected += static_cast<double>(z(0, j));
-    for_each_instruction_set([&] { ASSERT_EQ(static_cast<double>(sum(z.data(), cols)), expected) << cols; });
-  }
-}
-
 TEST(SoftmaxGradient, EqualsAPlainLoop) {
   for_each_row([](GuardedMatrix& z, const std::vector<float>& old, double) {
-    const auto log_sum = static_cast<float>(exact_log_sum_exp(old));
+    const double log_sum = exact_log_sum_exp(old);
+    const double sum = std::accumulate(old.begin(), old.end(), 0.0);
+    const double magnitude =
+        std::accumulate(old.begin(), old.end(), 0.0, [](double total, float x) { return total + std::abs(x); });
     constexpr float kFloor = 0.003f;
     constexpr float kScale = 0.7f;
     for_each_instruction_set([&] {
       std::copy(old.begin(), old.end(), z.data());
-      softmax_gradient(z.data(), old.size(), log_sum, kFloor, kScale);
+      const LogitSums sums = softmax_gradient(z.data(), old.size(), kFloor, kScale);
       const double worst = worst_difference(z.view(), [&](std::size_t, std::size_t j) {
-        return (std::exp(static_cast<double>(old[j]) - static_cast<double>(log_sum)) - static_cast<double>(kFloor)) *
+        return (std::exp(static_cast<double>(old[j]) - log_sum) - static_cast<double>(kFloor)) *
                static_cast<double>(kScale);
       });
       ASSERT_LT(worst, 2e-6) << old.size() << " numbers";
+      ASSERT_NEAR(static_cast<double>(sums.log_sum_exp), log_sum, 1e-6 * std::max(1.0, std::abs(log_sum)));
+      ASSERT_NEAR(static_cast<double>(sums.sum), sum, 1e-6 * std::max(1.0, magnitude));
       ASSERT_TRUE(z.guards_intact());
     });
+  });
+}
+
+TEST(SoftmaxGradient, PassesNaNOn) {
+  for_each_instruction_set([] {
+    for (std::size_t place = 0; place < 20; ++place) {
+      std::vector<float> row(20, 1.0f);
+      row[place] = std::nanf("");
+      EXPECT_TRUE(std::isnan(softmax_gradient(row.data(), row.size(), 0.0f, 1.0f).log_sum_exp)) << place;
+    }
   });
 }
 
