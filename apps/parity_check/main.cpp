@@ -3,12 +3,18 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
+#include <csignal>
 #include <cstdio>
 #include <filesystem>
+#include <new>
 #include <string>
+#include <string_view>
+#include <system_error>
 #include <vector>
 
+#include "io/quoted_text.h"
 #include "parity_case.h"
 #include "semfuse/error.h"
 
@@ -40,8 +46,9 @@ Deviation deviation(std::span<const float> ours, std::span<const float> theirs) 
     result.scale = std::max(result.scale, std::abs(static_cast<double>(theirs[i])));
   }
   if (!all.empty()) {
-    std::nth_element(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(all.size() / 2), all.end());
-    result.median = all[all.size() / 2];
+    const auto middle = all.begin() + static_cast<std::ptrdiff_t>(all.size() / 2);
+    std::nth_element(all.begin(), middle, all.end());
+    result.median = all.size() % 2 == 1 ? *middle : (*middle + *std::max_element(all.begin(), middle)) / 2.0;
   }
   return result;
 }
@@ -68,12 +75,27 @@ class Report {
   std::size_t failures_ = 0;
 };
 
-std::span<const float> numbers(const ParityCase& c, const std::string& name, std::size_t size) {
-  const std::span<const float> values = c.archive.floats(name);
-  if (values.size() != size)
-    throw Error(fmt::format("{}: tensor {} has {} numbers, not {}; write the case again with scripts/make_golden",
-                            c.origin, name, values.size(), size));
-  return values;
+// Text from outside in one line: control characters and invalid UTF-8 become '?'.
+std::string printable(std::string_view text) {
+  std::string result;
+  for (std::size_t i = 0; i < text.size();) {
+    const std::size_t length = utf8_character_length(text.substr(i));
+    const auto byte = static_cast<unsigned char>(text[i]);
+    // U+0080 to U+009F are control characters too.
+    const bool control =
+        byte < 0x20 || byte == 0x7F || (length == 2 && byte == 0xC2 && static_cast<unsigned char>(text[i + 1]) < 0xA0);
+    result += length == 0 || control ? "?" : text.substr(i, length);
+    i += std::max<std::size_t>(length, 1);
+  }
+  return result;
+}
+
+// Throws Error if standard output has not taken everything.
+void finish_output() {
+  errno = 0;
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return;
+  throw Error(
+      fmt::format("cannot write to standard output: {}", std::generic_category().message(errno != 0 ? errno : EIO)));
 }
 
 // Runs the case; true if everything is within the tolerances.
@@ -82,11 +104,7 @@ bool check(const ParityCase& c, std::size_t threads, bool quiet) {
   ParameterBlock weights(network.layout());
   ParameterBlock gradients(network.layout());
   for (const ParameterInfo& info : network.layout().entries()) {
-    const std::span<const float> values = numbers(c, "param." + info.name, info.size);
-    if (c.archive.find("param." + info.name)->shape != info.shape)
-      throw Error(
-          fmt::format("{}: param.{} has another shape than the model; write the case again with scripts/make_golden",
-                      c.origin, info.name));
+    const std::span<const float> values = c.archive.floats("param." + info.name);
     std::copy(values.begin(), values.end(), weights.vector(info));
   }
   ThreadPool pool(threads);
@@ -112,24 +130,21 @@ bool check(const ParityCase& c, std::size_t threads, bool quiet) {
     }
   };
 
-  const auto warmup = static_cast<std::uint64_t>(c.size("warmup_steps"));
-  const auto total = static_cast<std::uint64_t>(c.size("total_steps"));
   for (std::size_t s = 0; s < c.num_steps; ++s) {
     const Losses losses = step.run(c.batch, weights, {}, gradients);
     const double norm = AdamW::norm(gradients, pool);
     if (s == 0) {
       step.on_logits = nullptr;
-      report.relative("logits", deviation(logits, numbers(c, "out.logits", logits.size())), kOutputTolerance);
+      report.relative("logits", deviation(logits, c.archive.floats("out.logits")), kOutputTolerance);
       if (c.num_features > 0)
-        report.relative("predicted features", deviation(features, numbers(c, "out.features", features.size())),
-                        kOutputTolerance);
+        report.relative("predicted features", deviation(features, c.archive.floats("out.features")), kOutputTolerance);
       for (const ParameterInfo& info : network.layout().entries()) {
         const auto ours = std::span<const float>(gradients.vector(info), info.size);
-        report.relative("gradient " + info.name, deviation(ours, numbers(c, "grad." + info.name, info.size)),
+        report.relative("gradient " + info.name, deviation(ours, c.archive.floats("grad." + info.name)),
                         kGradientTolerance);
       }
     }
-    const std::span<const float> expected = numbers(c, fmt::format("out.losses.{}", s), 4);
+    const std::span<const float> expected = c.archive.floats(fmt::format("out.losses.{}", s));
     const double ours[4] = {losses.tokens, losses.features, losses.uniformity, losses.total};
     const char* names[4] = {"token loss", "feature loss", "uniformity loss", "total loss"};
     for (std::size_t i = 0; i < 4; ++i) {
@@ -139,13 +154,13 @@ bool check(const ParityCase& c, std::size_t threads, bool quiet) {
     }
     const auto norm_value = static_cast<float>(norm);
     report.relative(fmt::format("gradient norm at step {}", s),
-                    deviation({&norm_value, 1}, numbers(c, fmt::format("out.gradnorm.{}", s), 1)), kOutputTolerance);
-    adamw.step(learning_rate(c.number("lr"), s, warmup, total), norm, gradients, weights, pool);
+                    deviation({&norm_value, 1}, c.archive.floats(fmt::format("out.gradnorm.{}", s))), kOutputTolerance);
+    adamw.step(learning_rate(c.highest_rate, s, c.warmup_steps, c.total_steps), norm, gradients, weights, pool);
   }
 
   for (const ParameterInfo& info : network.layout().entries()) {
     std::span<const float> ours(weights.vector(info), info.size);
-    std::span<const float> theirs = numbers(c, "after." + info.name, info.size);
+    std::span<const float> theirs = c.archive.floats("after." + info.name);
     const std::string what = "after the steps " + info.name;
     if (info.name.ends_with("in_proj_bias")) {
       const std::size_t third = info.size / 3;
@@ -163,14 +178,15 @@ bool check(const ParityCase& c, std::size_t threads, bool quiet) {
     report.absolute(what, d.largest, kAfterTolerance);
     report.absolute(what + ", median", d.median, kAfterMedianTolerance);
   }
-  fmt::print("{}: {}\n", c.origin,
+  fmt::print("{}: {}\n", printable(c.origin),
              report.passed() ? "equal to PyTorch within the tolerances"
                              : fmt::format("{} deviations past their tolerance", report.failures()));
   return report.passed();
 }
 
-int run(int argc, char** argv) {
-  CLI::App app{"Compares training steps with those of an independent PyTorch model, number by number."};
+// `file` is the case at work, for a message that knows nothing of it.
+int run(int argc, char** argv, std::string& file) {
+  CLI::App app("Compares training steps with those of an independent PyTorch model, number by number.", "parity_check");
   app.footer(
       "Example:\n  parity_check tests/parity/*.safetensors\n\nExit codes: 0 all within the tolerances, 1 some are not, "
       "2 a file or an option is wrong.");
@@ -182,34 +198,50 @@ int run(int argc, char** argv) {
   app.add_flag("--quiet", quiet, "Print only deviations past their tolerance, and a line for each case");
   try {
     app.parse(argc, argv);
+  } catch (const CLI::CallForHelp&) {
+    fmt::print("{}", app.help());
+    finish_output();
+    return 0;
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
+    throw Error(fmt::format("{}; see `parity_check --help`", error.what()));
   }
   bool passed = true;
-  for (const std::string& file : files) {
-    const ParityCase parity_case{std::filesystem::path(file)};
+  for (const std::string& name : files) {
+    file = name;
+    const ParityCase parity_case{std::filesystem::path(name)};
     if (!quiet) {
-      fmt::print("{}: {}, {} steps, {} tokens, width {}, {} heads, {} layers, {} words, {} features\n", file,
+      fmt::print("{}: {}, {} steps, {} tokens, width {}, {} heads, {} layers, {} words, {} features\n", printable(name),
                  to_string(parity_case.model.attention), parity_case.num_steps, parity_case.batch.num_tokens(),
                  parity_case.model.width, parity_case.model.heads, parity_case.model.layers, parity_case.vocab_size,
                  parity_case.num_features);
     }
     passed = check(parity_case, threads, quiet) && passed;
   }
+  finish_output();
   return passed ? 0 : 1;
+}
+
+int fail(std::string_view message) {
+  try {
+    fmt::print(stderr, "parity_check: {}\n", printable(message));
+  } catch (...) {  // There is nowhere left to say it; the exit code does.
+  }
+  return 2;
 }
 
 }  // namespace
 }  // namespace semfuse
 
 int main(int argc, char** argv) {
+  std::signal(SIGXFSZ, SIG_IGN);  // A file that would grow past the user's limit then fails like any other write.
+  std::string file = "this";
   try {
-    return semfuse::run(argc, argv);
-  } catch (const semfuse::Error& error) {
-    fmt::print(stderr, "parity_check: {}\n", error.what());
-    return 2;
+    return semfuse::run(argc, argv, file);
+  } catch (const std::bad_alloc&) {
+    return semfuse::fail(fmt::format("not enough memory for {}; make a smaller case", file));
+  } catch (const std::length_error&) {
+    return semfuse::fail(fmt::format("not enough memory for {}; make a smaller case", file));
   } catch (const std::exception& error) {
-    fmt::print(stderr, "parity_check: {}\n", error.what());
-    return 2;
+    return semfuse::fail(error.what());
   }
 }

@@ -1,6 +1,7 @@
 // One training experiment of an independent PyTorch model: what goes in, what must come out (docs/file_formats.md).
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 
@@ -12,12 +13,12 @@
 
 namespace semfuse {
 
+// A file may come from anyone: what it declares is compared with the tensors it holds before anything of that size is
+// allocated. Once constructed, every tensor that the steps are compared with is there, has the model's shape and holds
+// finite numbers. Throws Error as "origin: what; what to do".
 struct ParityCase {
   explicit ParityCase(const std::filesystem::path& path);
-
-  // A number or word of the metadata; throws Error if missing or malformed.
-  double number(const std::string& key) const;
-  std::size_t size(const std::string& key) const;
+  ParityCase(TensorArchive content, std::string name);
 
   std::string origin;
   TensorArchive archive;
@@ -29,6 +30,9 @@ struct ParityCase {
   std::size_t num_steps = 0;
   LossOptions losses;
   AdamWOptions optimizer;
+  double highest_rate = 0.0;
+  std::uint64_t warmup_steps = 0;
+  std::uint64_t total_steps = 0;
   Batch batch;
 };
 
