@@ -12,7 +12,7 @@ namespace semfuse {
 
 class Progress {
  public:
-  // Says nothing at all if quiet. A stream that takes no more does not stop the training: see failed().
+  // Says nothing at all if quiet. A stream that takes no more does not stop the training: see failure().
   Progress(const Terminal& terminal, bool quiet, std::size_t epochs, std::uint64_t total_steps);
   ~Progress() { clear(); }
   Progress(const Progress&) = delete;

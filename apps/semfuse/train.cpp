@@ -48,10 +48,10 @@ Experiment resolved_experiment(const Options& options) {
   return experiment;
 }
 
-// Weights, gradients and two moments.
+// Weights, gradients and two moments, and the weights packed forward and backward for training and for evaluation.
 void require_memory_for(const Experiment& experiment, const Vocabulary& vocabulary, const FeatureBank& bank) {
   const Network network(experiment.model, vocabulary.size(), experiment.model.fusion ? bank.size() : 0);
-  require_memory(4.0 * sizeof(float) * static_cast<double>(network.layout().block_size()), "this model",
+  require_memory(8.0 * sizeof(float) * static_cast<double>(network.layout().block_size()), "this model",
                  "make the model smaller");
 }
 
@@ -121,7 +121,7 @@ class Run {
       progress.line(heading(model, trainer));
       while (!trainer.done() && interrupt.signal() == 0) {
         const StepReport report = step(trainer, log, progress);
-        if (report.ends_epoch && interrupt.signal() == 0) end_epoch(report, model, corpus.val, folder, log, progress);
+        if (report.ends_epoch) end_epoch(report, model, corpus.val, folder, log, progress);
       }
       log.flush();
     } catch (const std::bad_alloc&) {
@@ -142,11 +142,10 @@ class Run {
  private:
   std::string heading(const LanguageModel& model, const Trainer& trainer) const {
     const std::string origin = options_.config ? *options_.config : options_.preset.value_or(kDefaultPreset);
-    const std::size_t threads = threads_ > 0 ? threads_ : std::max(1U, std::thread::hardware_concurrency());
     return fmt::format("{}: {} parameters, {} attention, {} sentences, {} steps; seed {}, {} threads",
                        printable(origin), with_separators(model.parameter_count()),
                        to_string(model.options().attention), with_separators(experiment_.corpus.train),
-                       with_separators(trainer.total_steps()), experiment_.seed, threads);
+                       with_separators(trainer.total_steps()), experiment_.seed, thread_count(threads_));
   }
 
   StepReport step(Trainer& trainer, RunLog& log, Progress& progress) {

@@ -8,7 +8,9 @@
 int main(int argc, char** argv) try {
   semfuse::Experiment experiment = semfuse::preset_experiment("paper-fusion");
   for (int i = 1; i < argc; ++i) semfuse::set_key(experiment, argv[i]);  // For example training.epochs=1
-  const semfuse::Corpus corpus = semfuse::make_synthetic_corpus(semfuse::synthetic_corpus_options(experiment));
+  validate(experiment);
+  const semfuse::SyntheticCorpusOptions corpus_options = synthetic_corpus_options(experiment);
+  const semfuse::Corpus corpus = make_synthetic_corpus(corpus_options);
   semfuse::LanguageModel model(experiment.model, semfuse::Vocabulary::from_words(semfuse::synthetic_corpus_words()),
                                semfuse::FeatureBank(semfuse::Lexicon::synthetic(), experiment.features),
                                experiment.seed);
@@ -16,7 +18,7 @@ int main(int argc, char** argv) try {
   while (!trainer.done()) {
     const semfuse::StepReport step = trainer.step();
     if (!step.ends_epoch) continue;
-    const semfuse::Evaluation result = semfuse::evaluate(model, corpus.val, {.held_out = experiment.corpus.held_out});
+    const semfuse::Evaluation result = semfuse::evaluate(model, corpus.val, {.held_out = corpus_options.held_out});
     std::printf("epoch %zu: perplexity %.3f, seen-only %.3f\n", step.epoch, result.perplexity,
                 result.seen_only_perplexity);
   }

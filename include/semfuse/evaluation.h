@@ -12,9 +12,9 @@ namespace semfuse {
 
 struct EvaluationOptions {
   std::vector<std::string> held_out;  // Words whose positions the seen-only perplexity leaves out.
-  bool count_end = true;              // Whether the position that reads <eos> and predicts <pad> counts.
-  std::size_t max_length = 28;        // Most tokens of a sentence, <bos> and <eos> included; longer ones are refused.
-  std::size_t threads = 0;            // 0: one for each processor.
+  bool count_end = true;  // Whether <eos> is read too, at a position that predicts <pad>, as in the authors' code.
+  std::size_t max_length = 28;  // Most tokens of a sentence, <bos> and <eos> included; longer ones are refused.
+  std::size_t threads = 0;      // 0: one for each processor.
 };
 
 struct Evaluation {

@@ -59,7 +59,7 @@ class LanguageModel {
   // Throws Error if there is no such parameter or the number of values differs.
   void set_parameter(std::string_view name, std::span<const float> values);
 
-  // Logits of the next token at <bos> and after every word: [words + 1, vocab_size], row-major.
+  // Logits of the next token at <bos> and after every word: [words + 1, vocab_size], row-major. <eos> is not read.
   std::vector<float> logits(const Sentence& sentence) const;
 
   // The positive and the negative adjectives of the lexicon that the vocabulary has.

@@ -22,7 +22,7 @@ struct TrainingOptions {
   double label_smoothing = 0.02;  // Share of a target spread over the whole vocabulary, in [0, 1).
   double feature_loss = 0.5;      // Weight of the loss that reads features back.
   double uniformity_loss = 0.01;  // Weight of the loss that spreads each adjective class evenly.
-  bool count_end = true;  // Whether the position that reads <eos> and predicts <pad> counts, as in the authors' code.
+  bool count_end = true;  // Whether <eos> is read too, at a position that predicts <pad>, as in the authors' code.
 };
 
 // How a run goes about its work; none of it changes the result but the seed.

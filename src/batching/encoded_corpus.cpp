@@ -39,9 +39,8 @@ Batch EncodedCorpus::batch(std::span<const std::size_t> sentences) const {
   BatchPacker packer(num_features_);
   for (const std::size_t s : sentences) {
     const std::size_t first = first_token_[s];
-    const std::size_t length = first_token_[s + 1] - first;
-    packer.add(std::span(inputs_).subspan(first, length), std::span(targets_).subspan(first, length),
-               std::span(features_).subspan(first * num_features_, length * num_features_));
+    packer.add(std::span(inputs_).subspan(first, length(s)), std::span(targets_).subspan(first, length(s)),
+               std::span(features_).subspan(first * num_features_, length(s) * num_features_));
   }
   return packer.take();
 }

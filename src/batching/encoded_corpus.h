@@ -21,6 +21,7 @@ class EncodedCorpus {
 
   std::size_t size() const { return first_token_.size() - 1; }
   std::size_t num_tokens() const { return inputs_.size(); }
+  std::size_t length(std::size_t sentence) const { return first_token_[sentence + 1] - first_token_[sentence]; }
 
   Batch batch(std::span<const std::size_t> sentences) const;
 

@@ -26,9 +26,9 @@ constexpr std::uint64_t mix_bits(std::uint64_t x) {
   return x ^ (x >> 31);
 }
 
-// The numbers of one (seed, purpose, step). Stateless but for the cursor of next_*(), so copies are cheap.
 __extension__ typedef unsigned __int128 Wide;
 
+// The numbers of one (seed, purpose, step). Stateless but for the cursor of next_*(), so copies are cheap.
 class RandomStream {
  public:
   constexpr RandomStream(std::uint64_t seed, RandomPurpose purpose, std::uint64_t step = 0)

@@ -1,5 +1,6 @@
 #include "core/thread_pool.h"
 
+#include <algorithm>
 #include <cassert>
 #include <system_error>
 #include <utility>
@@ -26,13 +27,18 @@ void wait_while_equal(const std::atomic<T>& value, T old) {
 
 }  // namespace
 
+std::size_t thread_count(std::size_t wanted) {
+  return wanted > 0 ? wanted : std::max(1u, std::thread::hardware_concurrency());
+}
+
 ThreadPool::ThreadPool(std::size_t num_threads) {
   assert(num_threads >= 1);
   try {
+    threads_.reserve(num_threads - 1);
     for (std::size_t worker = 1; worker < num_threads; ++worker) {
       threads_.emplace_back([this, worker] { serve(worker); });
     }
-  } catch (const std::system_error&) {
+  } catch (const std::exception&) {  // No thread or no memory for one.
     stop();
     throw Error("cannot start " + std::to_string(num_threads) + " threads; ask for fewer");
   }

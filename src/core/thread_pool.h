@@ -13,6 +13,9 @@
 
 namespace semfuse {
 
+// `wanted`, or one for each processor if that is 0.
+std::size_t thread_count(std::size_t wanted);
+
 class ThreadPool {
  public:
   // `num_threads` counts the caller, who works too; at least 1. Throws Error if the system gives no more threads.

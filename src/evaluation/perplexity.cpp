@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
-#include <thread>
 
 #include "batching/encoded_corpus.h"
 #include "core/nearest_word.h"
@@ -17,7 +15,7 @@ namespace semfuse {
 
 namespace {
 
-constexpr std::size_t kBatchSentences = 64;
+constexpr std::size_t kBatchTokens = 1024;  // Sentences go together as long as they have no more tokens.
 
 struct Sums {
   double cross_entropy = 0.0;
@@ -76,15 +74,19 @@ Evaluation evaluate(const LanguageModel& model, std::span<const Sentence> senten
   const Network& network = model.network();
   const EncodedCorpus corpus(sentences, model.vocabulary(), model.options().fusion ? &model.feature_bank() : nullptr,
                              options.count_end, options.max_length);
-  ThreadPool pool(options.threads > 0 ? options.threads : std::max(1u, std::thread::hardware_concurrency()));
+  ThreadPool pool(thread_count(options.threads));
   ForwardPass pass(network, pool);
   pass.set_weights(model.weights());
 
   Sums total;
   std::vector<std::size_t> indices;
-  for (std::size_t first = 0; first < corpus.size(); first += kBatchSentences) {
-    indices.resize(std::min(kBatchSentences, corpus.size() - first));
-    std::iota(indices.begin(), indices.end(), first);
+  for (std::size_t next = 0; next < corpus.size();) {
+    indices.clear();
+    std::size_t tokens = 0;
+    do {
+      tokens += corpus.length(next);
+      indices.push_back(next++);
+    } while (next < corpus.size() && tokens + corpus.length(next) <= kBatchTokens);
     const Batch batch = corpus.batch(indices);
     std::vector<Sums> shard_sums(batch.shards.size());
     pass.run(batch, [&](const Shard& shard, Matrix logits, Matrix feature_logits) {

@@ -2,12 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "experiment/checkpoint.h"
 #include "io/json.h"
 #include "io/tensor_archive.h"
 #include "io/tensor_archive_writer.h"
+#include "model/network.h"
 #include "semfuse/error.h"
 
 namespace semfuse {
@@ -76,6 +79,24 @@ Vocabulary parse_vocabulary(const std::string& text, const std::string& origin) 
   }
 }
 
+// Compares what the configuration asks for with what the file holds, before anything of that size is allocated.
+void require_tensors(const TensorArchive& archive, const ModelOptions& options, std::size_t vocab_size,
+                     std::size_t num_features, const std::string& origin) {
+  if (options.layers > archive.tensors().size()) refuse(origin, "it has fewer layers than its configuration says");
+  const Network network(options, vocab_size, num_features);
+  for (const ParameterInfo& wanted : network.layout().entries()) {
+    const TensorInfo* info = archive.find(wanted.name);
+    if (!info) refuse(origin, fmt::format("tensor {} is missing", wanted.name));
+    if (info->dtype != DType::f32 || info->shape != wanted.shape) {
+      refuse(origin, fmt::format("tensor {} is {} [{}], not F32 [{}]", wanted.name, to_string(info->dtype),
+                                 fmt::join(info->shape, ", "), fmt::join(wanted.shape, ", ")));
+    }
+  }
+  if (archive.tensors().size() != network.layout().entries().size()) {
+    refuse(origin, "it holds tensors that the model does not have");
+  }
+}
+
 }  // namespace
 
 void save_checkpoint(const std::filesystem::path& path, const LanguageModel& model, const Experiment& experiment) {
@@ -114,33 +135,15 @@ Checkpoint parse_checkpoint(const TensorArchive& archive, const std::string& ori
     refuse(origin, "metadata features names other features than this version computes");
   }
 
-  // What the configuration asks for is compared with what the file holds before anything of that size is allocated.
-  const TensorInfo* table = archive.find("tok.weight");
-  if (!table || table->shape != std::vector{vocabulary.size(), experiment.model.width})
-    refuse(origin, "tensor tok.weight does not fit vocabulary and width");
-  if (experiment.model.layers > archive.tensors().size())
-    refuse(origin, "it has fewer layers than its configuration says");
-  const std::string last = fmt::format("enc.layers.{}.linear1.weight", experiment.model.layers - 1);
-  const TensorInfo* inner = archive.find(last);
-  if (!inner || inner->shape != std::vector{experiment.model.feed_forward, experiment.model.width})
-    refuse(origin, fmt::format("tensor {} does not fit its configuration", last));
-  if (const TensorInfo* head = archive.find("aux_head.0.bias");
-      experiment.model.fusion && (!head || head->shape != std::vector{experiment.model.feature_head})) {
-    refuse(origin, "tensor aux_head.0.bias does not fit its configuration");
-  }
-
+  require_tensors(archive, experiment.model, vocabulary.size(), experiment.model.fusion ? bank.size() : 0, origin);
   LanguageModel model(experiment.model, std::move(vocabulary), std::move(bank), experiment.seed);
   for (const NamedParameter& parameter : model.parameters()) {
-    const TensorInfo* info = archive.find(parameter.name);
-    if (!info) refuse(origin, fmt::format("tensor {} is missing", parameter.name));
-    if (!std::equal(info->shape.begin(), info->shape.end(), parameter.shape.begin(), parameter.shape.end())) {
-      refuse(origin, fmt::format("tensor {} has shape [{}], not [{}]", parameter.name, fmt::join(info->shape, ", "),
-                                 fmt::join(parameter.shape, ", ")));
+    const std::span<const float> values = archive.floats(parameter.name);
+    if (!std::all_of(values.begin(), values.end(), [](float value) { return std::isfinite(value); })) {
+      refuse(origin, fmt::format("tensor {} holds numbers that are not finite", parameter.name));
     }
-    model.set_parameter(parameter.name, archive.floats(parameter.name));
+    model.set_parameter(parameter.name, values);
   }
-  if (archive.tensors().size() != model.parameters().size())
-    refuse(origin, "it holds tensors that the model does not have");
   return {.experiment = experiment, .model = std::move(model)};
 }
 

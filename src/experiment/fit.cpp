@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "experiment/keys.h"
 #include "semfuse/vocabulary.h"
+#include "training/training_step.h"
 
 namespace semfuse {
 namespace {
@@ -31,7 +34,9 @@ double num_parameters(const ModelOptions& model) {
 double num_step_numbers(const Experiment& experiment) {
   const ModelOptions& model = experiment.model;
   const auto length = static_cast<double>(experiment.corpus.max_length);
-  const double num_tokens = static_cast<double>(experiment.training.batch) * length;
+  // A step works through its batch in chunks.
+  const auto sentences = static_cast<double>(std::min(experiment.training.batch, experiment.corpus.train));
+  const double num_tokens = std::min(sentences * length, static_cast<double>(TrainingStep::kChunkTokens) + length);
   const double per_token = 10.0 * static_cast<double>(model.width) + 3.0 * static_cast<double>(model.feed_forward) +
                            static_cast<double>(model.heads) * length;
   return num_tokens * static_cast<double>(model.layers) * per_token;

@@ -43,6 +43,8 @@ struct Interval {
 
   // False for NaN.
   bool contains(double x) const { return (open == '[' ? x >= low : x > low) && (close == ']' ? x <= high : x < high); }
+  // With ends as single precision has them.
+  Interval rounded() const { return {open, static_cast<float>(low), static_cast<float>(high), close}; }
   std::string text() const { return fmt::format("{}{}, {}{}", open, low, high, close); }
 };
 
@@ -84,7 +86,7 @@ Key number(std::string section, std::string name, Interval interval, Field field
     if (!interval.contains(x)) return fmt::format("is {}; it must be in {}", x, interval.text());
     // The arithmetic is in single precision, where 0.9999999999 is 1 and 1e-60 is 0.
     const auto rounded = static_cast<float>(x);
-    if (interval.contains(rounded)) return std::nullopt;
+    if (interval.rounded().contains(rounded)) return std::nullopt;
     return fmt::format("is {}, in single precision {}; it must be in {}", x, rounded, interval.text());
   };
   return key;

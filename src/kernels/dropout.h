@@ -2,6 +2,7 @@
 // again without storing it, and no thread order matters.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -31,7 +32,7 @@ struct DropoutMask {
   DropoutMask() = default;
   DropoutMask(double rate, std::uint64_t seed, std::uint64_t step, std::uint64_t site)
       : key(RandomStream(seed, RandomPurpose::dropout, step).bits(site)),
-        threshold(static_cast<std::uint32_t>(std::lround(rate * 65536.0))),
+        threshold(static_cast<std::uint32_t>(std::lround(std::min(rate * 65536.0, 65535.0)))),
         scale(65536.0f / static_cast<float>(65536u - threshold)) {}
 
   bool active() const { return threshold != 0; }

@@ -80,7 +80,7 @@ void multiply_tile(const Tile& t) {
     float* c = t.c + r * t.c_stride;
     const auto finish = [&](Vector v, const float* old, std::size_t count) SEMFUSE_LAMBDA {
       const Vector sum = t.accumulate ? hn::Add(v, load(old, count)) : v;
-      return t.relu ? hn::Max(sum, hn::Zero(d)) : sum;
+      return t.relu ? hn::Max(hn::Zero(d), sum) : sum;  // In this order a NaN stays one.
     };
     if (kVectors == 2) hn::StoreU(finish(hn::Add(sum0[r], bias0), c, lanes), d, c);
     store(finish(hn::Add(sum1[r], bias1), c + last, rest), c + last, rest);

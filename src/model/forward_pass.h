@@ -13,7 +13,7 @@ class ForwardPass {
   // `network` and `pool` must outlive it.
   ForwardPass(const Network& network, ThreadPool& pool);
 
-  // Weights are read once here; call it again after they changed.
+  // `weights` must outlive the passes; call it again after they changed.
   void set_weights(const ParameterBlock& weights);
 
   // Calls visit(shard, logits [shard tokens, vocab_size], feature logits [shard tokens, num_features]) for every shard,

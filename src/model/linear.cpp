@@ -53,7 +53,11 @@ PackedWeights::PackedWeights(const ParameterLayout& layout, const std::vector<Li
     for (const bool forward : {true, false}) {
       const std::size_t cols = forward ? entry.forward.cols : entry.backward.cols;
       for (std::size_t first = 0; first < cols; first += kPackColumns) {
-        tasks_.push_back({.entry = entries_.size(), .forward = forward, .first_column = first});
+        const PackedMatrix& packed = forward ? entry.forward : entry.backward;
+        tasks_.push_back({.entry = entries_.size(),
+                          .forward = forward,
+                          .first_column = first,
+                          .target = static_cast<std::size_t>(packed.data - numbers_.data()) + first * packed.depth});
       }
     }
     entries_.push_back(entry);
@@ -68,7 +72,7 @@ void PackedWeights::refresh(const ParameterBlock& weights, ThreadPool& pool) {
     const PackedMatrix& target = task.forward ? entry.forward : entry.backward;
     const std::size_t count = std::min(kPackColumns, target.cols - task.first_column);
     const ConstMatrix weight = weights.matrix(entry.weight);
-    float* packed = numbers_.data() + (target.data - numbers_.data()) + task.first_column * target.depth;
+    float* packed = numbers_.data() + task.target;
     if (task.forward) {
       pack_transposed(weight.row_range(task.first_column, count), packed);
     } else {

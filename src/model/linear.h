@@ -65,6 +65,7 @@ class PackedWeights {
     std::size_t entry;
     bool forward;
     std::size_t first_column;
+    std::size_t target;  // Offset in numbers_.
   };
   AlignedFloats numbers_;
   std::vector<Entry> entries_;
@@ -72,8 +73,8 @@ class PackedWeights {
   const float* weights_ = nullptr;
 };
 
-// Weight gradients wait until the activation gradients of the whole batch are known; then each is one product over all
-// tokens. The list is cut into tasks by the sizes alone, so the order of every sum is fixed.
+// Weight gradients wait until the activation gradients of a whole chunk are known; then each is one product over all
+// its tokens. The list is cut into tasks by the sizes alone, so the order of every sum is fixed.
 class GradientTasks {
  public:
   // With `accumulate` gradients add to what the block holds, otherwise they overwrite it.

@@ -47,8 +47,7 @@ void SelfAttention::for_each_head(const Pass& pass, const Shard& shard, const Ca
     for (std::size_t head = 0; head < num_heads_; ++head) {
       site.first_dropout_row = (pass.batch.first_row + first) * num_heads_ + head;
       const Matrix weights(cache.weights + cache.first[s] + head * length * stride, length, length, stride);
-      visit(site, cache.qkv.row_range(first, length), cache.context.row_range(first, length), head * head_width(),
-            weights);
+      visit(site, first, weights, head * head_width());
     }
   }
 }
@@ -58,10 +57,11 @@ void SelfAttention::forward(const Pass& pass, const Shard& shard, ConstMatrix x,
   pass.packed.forward(in_proj_, x, shard.rows_of(cache.qkv));
   const std::size_t size = head_width();
   for_each_head(pass, shard, cache,
-                [&](const AttentionSite& site, Matrix qkv, Matrix context, std::size_t column, Matrix weights) {
+                [&](const AttentionSite& site, std::size_t first, Matrix weights, std::size_t column) {
+                  const Matrix qkv = cache.qkv.row_range(first, weights.rows());
                   attention_forward(site, qkv.column_range(column, size), qkv.column_range(width_ + column, size),
                                     qkv.column_range(2 * width_ + column, size), weights,
-                                    context.column_range(column, size), scratch);
+                                    cache.context.row_range(first, weights.rows()).column_range(column, size), scratch);
                 });
   pass.packed.forward(out_proj_, shard.rows_of(cache.context), y);
 }
@@ -73,10 +73,9 @@ void SelfAttention::backward(const Pass& pass, const Shard& shard, Cache& cache,
   // context = attention(qkv)
   const std::size_t size = head_width();
   for_each_head(pass, shard, cache,
-                [&](const AttentionSite& site, Matrix qkv, Matrix context, std::size_t column, Matrix weights) {
-                  const std::size_t length = qkv.rows();
-                  const std::size_t first =
-                      static_cast<std::size_t>(context.data() - cache.context.data()) / cache.context.stride();
+                [&](const AttentionSite& site, std::size_t first, Matrix weights, std::size_t column) {
+                  const std::size_t length = weights.rows();
+                  const Matrix qkv = cache.qkv.row_range(first, length);
                   const Matrix d_head[3] = {{scratch, length, size},
                                             {scratch + length * size, length, size},
                                             {scratch + 2 * length * size, length, size}};

@@ -41,7 +41,7 @@ struct Trainer::State {
         seed(options.seed),
         corpus(sentences, trained.vocabulary(), trained.options().fusion ? &trained.feature_bank() : nullptr,
                training.count_end, options.max_length),
-        pool(options.threads > 0 ? options.threads : std::max(1u, std::thread::hardware_concurrency())),
+        pool(thread_count(options.threads)),
         step(trained.network(),
              {.label_smoothing = training.label_smoothing,
               .feature_loss = training.feature_loss,
@@ -59,7 +59,8 @@ struct Trainer::State {
   std::uint64_t steps_per_epoch() const { return (corpus.size() + training.batch - 1) / training.batch; }
   std::uint64_t total_steps() const { return steps_per_epoch() * training.epochs; }
   std::uint64_t warmup_steps() const {
-    return static_cast<std::uint64_t>(training.warmup * static_cast<double>(total_steps()));
+    // The tiny term undoes the rounding of products such as 0.29 · 100.
+    return static_cast<std::uint64_t>(training.warmup * static_cast<double>(total_steps()) + 1e-9);
   }
 
   // The order of the sentences in an epoch: a function of (seed, epoch).
