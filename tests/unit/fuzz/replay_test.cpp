@@ -7,6 +7,7 @@
 
 #include "fuzz/checkpoint_entry.h"
 #include "fuzz/experiment_entry.h"
+#include "fuzz/parity_case_entry.h"
 #include "fuzz/tensor_archive_entry.h"
 #include "io/file.h"
 
@@ -83,6 +84,10 @@ TEST(FuzzReplay, Experiment) {
 
 TEST(FuzzReplay, Checkpoint) {
   replay("checkpoint", [](const Bytes& bytes) { return fuzz_checkpoint(bytes); });
+}
+
+TEST(FuzzReplay, ParityCase) {
+  replay("parity_case", [](const Bytes& bytes) { return fuzz_parity_case(bytes); });
 }
 
 }  // namespace
