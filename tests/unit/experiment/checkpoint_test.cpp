@@ -1,0 +1,164 @@
+#include "semfuse/checkpoint.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <limits>
+#include <string>
+
+#include "semfuse/error.h"
+#include "support/small_language_model.h"
+#include "support/temporary_folder.h"
+
+namespace semfuse {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+
+std::string bytes_of(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// No value is the default one, so whatever is not stored shows.
+Experiment unusual_experiment(bool fusion) {
+  Experiment experiment;
+  experiment.seed = 9007199254740993U;  // Not a double.
+  experiment.corpus.train = 77;
+  experiment.corpus.second_clause = 1.0 / 3.0;
+  experiment.corpus.held_out = {"awful", "good"};
+  experiment.features.kernel_base = 0.7;
+  experiment.features.bandwidth = 0.1 + 0.2;
+  experiment.features.exclamation_nudge = 0.05;
+  experiment.model = small_options(AttentionMask::causal, fusion);
+  experiment.model.dropout = 0.15;
+  experiment.training.learning_rate = 1.2345678901234567e-3;
+  experiment.training.count_end = false;
+  return experiment;
+}
+
+LanguageModel unusual_model(const Experiment& experiment) {
+  const Vocabulary vocabulary({"<pad>", "<bos>", "<eos>", "zebra", "a \"quoted\" word", "caf\xC3\xA9", "back\\slash"});
+  const Lexicon lexicon({{.word = "zebra", .word_class = WordClass::adjective, .polarity = -1.0 / 3.0},
+                         {.word = "caf\xC3\xA9", .word_class = WordClass::intensifier, .strength = 0.1},
+                         {.word = "a \"quoted\" word", .word_class = WordClass::punctuation}});
+  LanguageModel model(experiment.model, vocabulary, FeatureBank(lexicon, experiment.features), 3);
+  model.weights() = random_weights(model.network().layout(), 4);
+  std::vector<float> gains(16, -0.0f);
+  gains[1] = std::numeric_limits<float>::denorm_min();
+  gains[2] = std::numeric_limits<float>::max();
+  gains[3] = std::nextafter(1.0f, 2.0f);
+  model.set_parameter("enc.layers.1.norm2.bias", gains);
+  return model;
+}
+
+class CheckpointTest : public testing::TestWithParam<bool> {
+ protected:
+  const TemporaryFolder folder_;
+  const Experiment experiment_ = unusual_experiment(GetParam());
+  const LanguageModel model_ = unusual_model(experiment_);
+};
+
+TEST_P(CheckpointTest, LoadsWhatWasSaved) {
+  save_checkpoint(folder_ / "m.safetensors", model_, experiment_);
+  const Checkpoint loaded = load_checkpoint(folder_ / "m.safetensors");
+  EXPECT_EQ(to_toml(loaded.experiment), to_toml(experiment_));
+  EXPECT_EQ(loaded.experiment.seed, experiment_.seed);
+  EXPECT_EQ(loaded.model.vocabulary().entries(), model_.vocabulary().entries());
+  EXPECT_EQ(loaded.model.feature_bank().lexicon().entries(), model_.feature_bank().lexicon().entries());
+  EXPECT_EQ(loaded.model.feature_bank().options().kernel_base, experiment_.features.kernel_base);
+  EXPECT_EQ(loaded.model.feature_bank().options().bandwidth, experiment_.features.bandwidth);
+  EXPECT_EQ(loaded.model.feature_bank().options().exclamation_nudge, experiment_.features.exclamation_nudge);
+  EXPECT_EQ(loaded.model.options().attention, AttentionMask::causal);
+  EXPECT_EQ(loaded.model.options().fusion, GetParam());
+  EXPECT_EQ(loaded.model.options().heads, 2U);
+  EXPECT_EQ(loaded.model.options().dropout, 0.15);
+
+  const auto expected = model_.parameters(), found = loaded.model.parameters();
+  ASSERT_EQ(found.size(), expected.size());
+  for (std::size_t p = 0; p < found.size(); ++p) {
+    EXPECT_EQ(found[p].name, expected[p].name);
+    ASSERT_EQ(found[p].values.size(), expected[p].values.size()) << found[p].name;
+    EXPECT_EQ(std::memcmp(found[p].values.data(), expected[p].values.data(), found[p].values.size_bytes()), 0)
+        << found[p].name;
+  }
+}
+
+TEST_P(CheckpointTest, LoadedModelPredictsTheSame) {
+  Experiment experiment = experiment_;
+  experiment.model.attention = AttentionMask::bidirectional;
+  experiment.features = {};
+  const LanguageModel model = random_model(experiment.model);
+  save_checkpoint(folder_ / "m.safetensors", model, experiment);
+  const Sentence sentence = {"Alice", "reviews", "the", "paper", ",", "very", "good", "!"};
+  EXPECT_EQ(load_checkpoint(folder_ / "m.safetensors").model.logits(sentence), model.logits(sentence));
+}
+
+TEST_P(CheckpointTest, TheSameModelGivesTheSameBytes) {
+  save_checkpoint(folder_ / "a", model_, experiment_);
+  save_checkpoint(folder_ / "b", model_, experiment_);
+  const Checkpoint loaded = load_checkpoint(folder_ / "a");
+  save_checkpoint(folder_ / "c", loaded.model, loaded.experiment);
+  const std::string bytes = bytes_of(folder_ / "a");
+  EXPECT_GT(bytes.size(), 4 * model_.parameter_count());
+  EXPECT_EQ(bytes_of(folder_ / "b"), bytes);
+  EXPECT_EQ(bytes_of(folder_ / "c"), bytes);
+}
+
+TEST_P(CheckpointTest, ReplacesAFileAndLeavesNoOther) {
+  save_checkpoint(folder_ / "m", random_model(experiment_.model), experiment_);
+  save_checkpoint(folder_ / "m", model_, experiment_);
+  EXPECT_EQ(load_checkpoint(folder_ / "m").model.vocabulary().size(), 7U);
+  const std::filesystem::directory_iterator files(folder_.path());
+  EXPECT_EQ(std::distance(begin(files), end(files)), 1);
+}
+
+TEST_P(CheckpointTest, LoadsARunFolder) {
+  save_checkpoint(folder_ / "model.safetensors", model_, experiment_);
+  EXPECT_EQ(values_of(load_checkpoint(folder_.path()).model), values_of(model_));
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, CheckpointTest, testing::Values(true, false),
+                         [](const auto& test) { return test.param ? "fusion" : "baseline"; });
+
+TEST(Checkpoint, RefusesAModelThatIsNotTheExperiments) {
+  const TemporaryFolder folder;
+  Experiment experiment = unusual_experiment(true);
+  const LanguageModel model = random_model(experiment.model);
+  const auto load_with = [&](auto change) {
+    Experiment other = experiment;
+    change(other.model);
+    save_checkpoint(folder / "m", model, other);
+    return [&] { load_checkpoint(folder / "m"); };
+  };
+  const auto names_the_file = AllOf(HasSubstr(folder / "m"), HasSubstr("damaged"));
+  EXPECT_THAT(load_with([](ModelOptions& o) { o.width = 32; }), ThrowsMessage<Error>(names_the_file));
+  EXPECT_THAT(load_with([](ModelOptions& o) { o.layers = 3; }), ThrowsMessage<Error>(names_the_file));
+  EXPECT_THAT(load_with([](ModelOptions& o) { o.layers = 1; }), ThrowsMessage<Error>(names_the_file));
+  EXPECT_THAT(load_with([](ModelOptions& o) { o.feed_forward = 23; }), ThrowsMessage<Error>(names_the_file));
+  EXPECT_THAT(load_with([](ModelOptions& o) { o.feature_head = 21; }), ThrowsMessage<Error>(names_the_file));
+  EXPECT_THAT(load_with([](ModelOptions& o) { o.fusion = false; }), ThrowsMessage<Error>(names_the_file));
+  EXPECT_THAT(load_with([](ModelOptions& o) { o.attention = AttentionMask::bidirectional; }),
+              ThrowsMessage<Error>(AllOf(names_the_file, HasSubstr("attention"))));
+}
+
+TEST(Checkpoint, RefusesWhatIsNoCheckpoint) {
+  const TemporaryFolder folder;
+  EXPECT_THAT([&] { load_checkpoint(folder / "none"); }, ThrowsMessage<Error>(HasSubstr(folder / "none")));
+  EXPECT_THAT([&] { load_checkpoint(folder.path()); }, ThrowsMessage<Error>(HasSubstr("model.safetensors")));
+  const Experiment experiment = unusual_experiment(true);
+  save_checkpoint(folder / "m", unusual_model(experiment), experiment);
+  const std::string bytes = bytes_of(folder / "m");
+  std::ofstream(folder / "short", std::ios::binary) << bytes.substr(0, bytes.size() - 1);
+  EXPECT_THAT([&] { load_checkpoint(folder / "short"); }, ThrowsMessage<Error>(HasSubstr(folder / "short")));
+}
+
+}  // namespace
+}  // namespace semfuse
