@@ -26,7 +26,7 @@ void check(const TrainingOptions& t) {
   require(t.warmup >= 0.0 && t.warmup <= 1.0, "warmup must be in [0, 1]");
   require(t.weight_decay >= 0.0 && std::isfinite(t.weight_decay), "weight_decay must not be negative");
   require(t.beta1 >= 0.0 && t.beta1 < 1.0 && t.beta2 >= 0.0 && t.beta2 < 1.0, "beta1 and beta2 must be in [0, 1)");
-  require(t.epsilon > 0.0 && t.clip_norm > 0.0, "epsilon and clip_norm must be above 0");
+  require(t.epsilon > 0.0 && t.clip_norm > 0.0 && std::isfinite(t.epsilon), "epsilon and clip_norm must be above 0");
   require(t.label_smoothing >= 0.0 && t.label_smoothing < 1.0, "label_smoothing must be in [0, 1)");
   require(t.feature_loss >= 0.0 && t.uniformity_loss >= 0.0, "feature_loss and uniformity_loss must not be negative");
 }

@@ -228,11 +228,16 @@ INSTANTIATE_TEST_SUITE_P(
                 "c.toml:2: corpus.max_length is 17, but the corpus has sentences of 18"},
         BadToml{"huge_model", "[model]\nwidth = 1048576", "c.toml:2: model.width 1048576"},
         BadToml{"many_layers", "[model]\nlayers = 1024\nwidth = 4096", "parameters, more than 2^31"},
-        BadToml{"huge_batch", "[corpus]\ntrain = 9\n[training]\nbatch = 10000000", "c.toml:4: training.batch 10000000"},
+        BadToml{"huge_step", "[corpus]\nmax_length = 100000", "corpus.max_length 100000"},
         BadToml{"deep_arrays", "a = " + std::string(100000, '['), "not valid TOML"},
         BadToml{"deep_tables", "a" + std::string(2001, '.'), "more than 2000 dots"},
         BadToml{"too_large", std::string((1 << 20) + 1, '#'), "larger than 1048576 bytes"}),
     [](const auto& refusal) { return refusal.param.name; });
+
+// A step works through its batch in chunks, so a large batch needs no more memory.
+TEST(Experiment, TakesALargeBatch) {
+  EXPECT_EQ(parse_experiment("[training]\nbatch = 10000000", "c.toml").training.batch, 10000000u);
+}
 
 // As deep as the limit on dots allows: must not exhaust the stack.
 TEST(Experiment, SurvivesTheDeepestTables) {
