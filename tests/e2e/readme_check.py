@@ -51,7 +51,7 @@ makefile = (SOURCE / "Makefile").read_text()
 for target in set(re.findall(r"`make (\w[\w-]*)", README)) | set(re.findall(r"^    make ([\w-]+)", README, re.M)):
     expect(re.search(rf"^{re.escape(target)}:", makefile, re.M), f"README names `make {target}`, which the Makefile lacks")
 for name in ("make demo", "make test", "make bench"):
-    expect("." in block(name), f"README shows no real output of `{name}`")
+    expect(re.search(r"\d", block(name)), f"README shows no real output of `{name}`")
 listed = set(re.findall(r"^\| `(\w+\.h)` \|", README, re.M))
 expect(listed == {path.name for path in (SOURCE / "include/semfuse").glob("*.h")}, "README's guide to the headers does not list them all")
 for target in re.findall(r"\]\(([^)#:]+)\)", README):
