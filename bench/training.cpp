@@ -108,7 +108,7 @@ struct SweepPoint {
 };
 
 Batch random_batch(const SweepPoint& point, std::size_t num_features) {
-  BatchPacker packer(num_features);
+  BatchPacker packer(num_features, shard_tokens_for(point.model.width));
   RandomStream random(1, RandomPurpose::corpus_train);
   for (std::size_t s = 0; s < point.batch; ++s) {
     std::vector<TokenId> ids(point.length + 1);
@@ -185,6 +185,7 @@ int run(int argc, char** argv) {
   std::string preset = "paper-fusion";
   std::vector<std::string> sets;
   std::string features_path;
+  std::string sweep_of;
   double seconds = 6.0;
   std::size_t windows = 6;
   app.add_option("--threads", threads, "Threads")->check(CLI::Range(1, 1024));
@@ -196,6 +197,7 @@ int run(int argc, char** argv) {
   CLI::App* train = app.add_subcommand("train", "A whole run of the experiment");
   CLI::App* sweep = app.add_subcommand("sweep", "Growth in width, layers, length, batch and vocabulary");
   CLI::App* features = app.add_subcommand("features", "Write the feature rows of the training sentences");
+  sweep->add_option("WHAT", sweep_of, "One of width, layers, length, batch, vocabulary; all of them if left out");
   features->add_option("FILE", features_path, "Where to")->required();
   app.fallthrough();
   CLI11_PARSE(app, argc, argv);
@@ -213,6 +215,7 @@ int run(int argc, char** argv) {
   } else if (*sweep) {
     result = json::array();
     for (const SweepPoint& point : sweep_points()) {
+      if (!sweep_of.empty() && point.what != sweep_of) continue;
       result.push_back(measure_point(point, threads, seconds));
       fmt::print(stderr, "  {} {}\n", point.what, result.back().dump());
     }

@@ -8,12 +8,8 @@ namespace semfuse {
 
 namespace {
 
-// Large enough to keep the matrix kernels busy, small enough that what a shard hands from one operation to the next
-// stays in the second-level cache. A number of shards that 2 and 4 threads can share evenly is worth more than their
-// exact size.
-constexpr std::size_t kShardTokens = 160;
 constexpr std::size_t kSmallestShard = 40;
-constexpr std::size_t kEvenly = 4;
+constexpr std::size_t kEvenly = 4;  // A number of shards that 2 and 4 threads can share is worth more than exact sizes.
 
 struct SentenceRange {
   std::size_t first;
@@ -36,15 +32,15 @@ std::vector<SentenceRange> cut_sentences(const std::vector<std::size_t>& first_t
   return ranges;
 }
 
-std::size_t number_of_shards(std::size_t num_tokens) {
-  const std::size_t wanted = (num_tokens + kShardTokens - 1) / kShardTokens;
+std::size_t number_of_shards(std::size_t num_tokens, std::size_t shard_tokens) {
+  const std::size_t wanted = (num_tokens + shard_tokens - 1) / shard_tokens;
   const std::size_t even = (wanted + kEvenly - 1) / kEvenly * kEvenly;
   return std::clamp<std::size_t>(num_tokens / kSmallestShard, 1, std::max<std::size_t>(even, 1));
 }
 
-std::vector<Shard> cut_into_shards(const std::vector<std::size_t>& first_token) {
+std::vector<Shard> cut_into_shards(const std::vector<std::size_t>& first_token, std::size_t shard_tokens) {
   std::vector<Shard> shards;
-  for (const auto& [first, count] : cut_sentences(first_token, number_of_shards(first_token.back()))) {
+  for (const auto& [first, count] : cut_sentences(first_token, number_of_shards(first_token.back(), shard_tokens))) {
     shards.push_back({.index = shards.size(),
                       .first_sentence = first,
                       .num_sentences = count,
@@ -59,7 +55,7 @@ std::vector<Shard> cut_into_shards(const std::vector<std::size_t>& first_token) 
 std::vector<Batch> split(const Batch& batch, std::size_t parts) {
   std::vector<Batch> result;
   for (const auto& [first, count] : cut_sentences(batch.first_token, parts)) {
-    BatchPacker packer(batch.num_features);
+    BatchPacker packer(batch.num_features, batch.shard_tokens);
     for (std::size_t s = first; s < first + count; ++s) {
       const std::size_t begin = batch.first_token[s];
       packer.add(std::span(batch.inputs).subspan(begin, batch.length(s)),
@@ -91,10 +87,11 @@ void BatchPacker::add(std::span<const TokenId> inputs, std::span<const TokenId> 
 }
 
 Batch BatchPacker::take() {
-  batch_.shards = cut_into_shards(batch_.first_token);
+  batch_.shards = cut_into_shards(batch_.first_token, batch_.shard_tokens);
   Batch result = std::move(batch_);
   batch_ = Batch();
   batch_.num_features = result.num_features;
+  batch_.shard_tokens = result.shard_tokens;
   return result;
 }
 

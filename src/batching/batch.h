@@ -26,6 +26,14 @@ struct Shard {
   }
 };
 
+// Tokens that a shard has at most, about: enough to keep the matrix kernels busy, few enough that what a shard hands
+// from one operation to the next stays in the second-level cache. Each shard reads all weights, so a wide model, whose
+// weights do not stay there, takes larger ones.
+constexpr std::size_t kShardTokens = 160;
+constexpr std::size_t shard_tokens_for(std::size_t width) {
+  return width < 256 ? kShardTokens : 288;
+}
+
 struct Batch {
   std::vector<TokenId> inputs;                 // [num_tokens]
   std::vector<TokenId> targets;                // [num_tokens]
@@ -33,6 +41,7 @@ struct Batch {
   std::vector<std::size_t> first_token = {0};  // [num_sentences + 1]
   std::size_t num_features = 0;
   std::vector<float> features;  // [num_tokens, num_features]
+  std::size_t shard_tokens = kShardTokens;
   std::vector<Shard> shards;
   std::size_t first_row = 0;  // Of the first token in its step; rows of dropout masks count from here.
 
@@ -49,7 +58,10 @@ std::vector<Batch> split(const Batch& batch, std::size_t parts);
 // Builds batches one sentence at a time.
 class BatchPacker {
  public:
-  explicit BatchPacker(std::size_t num_features) { batch_.num_features = num_features; }
+  explicit BatchPacker(std::size_t num_features, std::size_t shard_tokens = kShardTokens) {
+    batch_.num_features = num_features;
+    batch_.shard_tokens = shard_tokens;
+  }
 
   // One sentence: inputs and targets of equal length, at least 1, and a feature row for each input.
   void add(std::span<const TokenId> inputs, std::span<const TokenId> targets, std::span<const float> features);

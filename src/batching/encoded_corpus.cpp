@@ -35,8 +35,8 @@ EncodedCorpus::EncodedCorpus(std::span<const Sentence> sentences, const Vocabula
   }
 }
 
-Batch EncodedCorpus::batch(std::span<const std::size_t> sentences) const {
-  BatchPacker packer(num_features_);
+Batch EncodedCorpus::batch(std::span<const std::size_t> sentences, std::size_t shard_tokens) const {
+  BatchPacker packer(num_features_, shard_tokens);
   for (const std::size_t s : sentences) {
     const std::size_t first = first_token_[s];
     packer.add(std::span(inputs_).subspan(first, length(s)), std::span(targets_).subspan(first, length(s)),

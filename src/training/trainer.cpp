@@ -108,7 +108,8 @@ StepReport Trainer::step() {
   if (in_epoch == 0) s.shuffle(epoch);
   const std::size_t first = in_epoch * s.training.batch;
   const std::size_t count = std::min(s.training.batch, s.corpus.size() - first);
-  const Batch batch = s.corpus.batch(std::span(s.order).subspan(first, count));
+  const Batch batch =
+      s.corpus.batch(std::span(s.order).subspan(first, count), shard_tokens_for(s.model.network().options().width));
 
   const Losses losses = s.step.run(batch, s.model.weights(),
                                    {.rate = s.model.options().dropout, .seed = s.seed, .step = index}, s.gradients);
