@@ -74,6 +74,9 @@ class FeatureBank {
 
   // The semantic matrix: rows for <bos>, the words, <eos>. Words that the lexicon lacks count as `other`.
   FeatureMatrix rows(const Sentence& sentence) const;
+  // The same of a sentence that goes on: rows for <bos> and the words. As in the authors' code, the last row is the
+  // object's while there are fewer than three words.
+  FeatureMatrix prefix_rows(const Sentence& prefix) const;
 
  private:
   Lexicon lexicon_;

@@ -75,23 +75,34 @@ std::size_t Batch::longest() const {
 }
 
 void BatchPacker::add(std::span<const TokenId> inputs, std::span<const TokenId> targets,
-                      std::span<const float> features) {
+                      std::span<const float> features, std::size_t first_position) {
   assert(!inputs.empty() && inputs.size() == targets.size() && features.size() == inputs.size() * batch_.num_features);
   batch_.inputs.insert(batch_.inputs.end(), inputs.begin(), inputs.end());
   batch_.targets.insert(batch_.targets.end(), targets.begin(), targets.end());
   batch_.features.insert(batch_.features.end(), features.begin(), features.end());
   for (std::size_t position = 0; position < inputs.size(); ++position) {
-    batch_.positions.push_back(static_cast<std::uint32_t>(position));
+    batch_.positions.push_back(static_cast<std::uint32_t>(first_position + position));
   }
   batch_.first_token.push_back(batch_.inputs.size());
 }
 
-Batch BatchPacker::take() {
-  batch_.shards = cut_into_shards(batch_.first_token, batch_.shard_tokens);
+Batch BatchPacker::take_uncut() {
   Batch result = std::move(batch_);
   batch_ = Batch();
   batch_.num_features = result.num_features;
   batch_.shard_tokens = result.shard_tokens;
+  return result;
+}
+
+Batch BatchPacker::take() {
+  Batch result = take_uncut();
+  result.shards = cut_into_shards(result.first_token, result.shard_tokens);
+  return result;
+}
+
+Batch BatchPacker::take_whole() {
+  Batch result = take_uncut();
+  result.shards = {{.num_sentences = result.num_sentences(), .num_tokens = result.num_tokens()}};
   return result;
 }
 

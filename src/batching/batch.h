@@ -37,7 +37,7 @@ constexpr std::size_t shard_tokens_for(std::size_t width) {
 struct Batch {
   std::vector<TokenId> inputs;                 // [num_tokens]
   std::vector<TokenId> targets;                // [num_tokens]
-  std::vector<std::uint32_t> positions;        // [num_tokens], from 0 in each sentence
+  std::vector<std::uint32_t> positions;        // [num_tokens], each token's place in its sentence
   std::vector<std::size_t> first_token = {0};  // [num_sentences + 1]
   std::size_t num_features = 0;
   std::vector<float> features;  // [num_tokens, num_features]
@@ -49,6 +49,8 @@ struct Batch {
   std::size_t num_sentences() const { return first_token.size() - 1; }
   std::size_t length(std::size_t sentence) const { return first_token[sentence + 1] - first_token[sentence]; }
   std::size_t longest() const;
+  // Tokens of the sentence up to the batch's last, those before the batch included.
+  std::size_t end_position(std::size_t sentence) const { return positions[first_token[sentence + 1] - 1] + 1; }
   ConstMatrix feature_rows() const { return {features.data(), num_tokens(), num_features}; }
 };
 
@@ -63,13 +65,18 @@ class BatchPacker {
     batch_.shard_tokens = shard_tokens;
   }
 
-  // One sentence: inputs and targets of equal length, at least 1, and a feature row for each input.
-  void add(std::span<const TokenId> inputs, std::span<const TokenId> targets, std::span<const float> features);
+  // One sentence: inputs and targets of equal length, at least 1, and a feature row for each input. The first input is
+  // at `first_position` of the sentence; above 0 if what is before it is cached.
+  void add(std::span<const TokenId> inputs, std::span<const TokenId> targets, std::span<const float> features,
+           std::size_t first_position = 0);
 
   // The batch of all sentences added since the last call, cut into shards.
   Batch take();
+  // The same as a single shard.
+  Batch take_whole();
 
  private:
+  Batch take_uncut();
   Batch batch_;
 };
 

@@ -16,7 +16,8 @@ enum class RandomPurpose : std::uint64_t {
   held_out = 3,
   weights = 4,
   shuffle = 5,
-  dropout = 6
+  dropout = 6,
+  sampling = 7
 };
 
 // A bijection of 64 bits in which every input bit reaches every output bit (the finaliser of SplitMix64).

@@ -111,13 +111,13 @@ SyntheticCorpusOptions synthetic_corpus_options(const Experiment& experiment) {
 
 std::vector<std::string> preset_names() {
   std::vector<std::string> names;
-  for (const EmbeddedPreset& preset : embedded_presets()) names.emplace_back(preset.name);
+  for (const EmbeddedText& preset : embedded_presets()) names.emplace_back(preset.name);
   std::sort(names.begin(), names.end());
   return names;
 }
 
 Experiment preset_experiment(std::string_view name) {
-  for (const EmbeddedPreset& preset : embedded_presets()) {
+  for (const EmbeddedText& preset : embedded_presets()) {
     if (preset.name == name) return parse_experiment(preset.text, fmt::format("preset {}", name));
   }
   const std::vector<std::string> names = preset_names();

@@ -208,4 +208,16 @@ FeatureMatrix FeatureBank::rows(const Sentence& sentence) const {
   return matrix;
 }
 
+FeatureMatrix FeatureBank::prefix_rows(const Sentence& prefix) const {
+  constexpr std::size_t kWordsBeforeObject = 3;
+  FeatureMatrix matrix = rows(prefix);
+  --matrix.num_rows;  // <eos>
+  matrix.values.resize(matrix.num_rows * matrix.num_features);
+  if (prefix.size() < kWordsBeforeObject) {
+    const auto index = std::find(names().begin(), names().end(), "is_object") - names().begin();
+    matrix.values[(matrix.num_rows - 1) * matrix.num_features + static_cast<std::size_t>(index)] = 1.0f;
+  }
+  return matrix;
+}
+
 }  // namespace semfuse

@@ -91,17 +91,20 @@ void drop(const AttentionSite& site, ConstMatrix weights, Matrix dropped) {
 
 void AttentionForward(const AttentionSite& site, ConstMatrix q, ConstMatrix k, ConstMatrix v, Matrix weights,
                       Matrix context, float* scratch) {
-  const std::size_t length = q.rows();
+  const std::size_t queries = q.rows();
+  const std::size_t length = k.rows();
   const std::size_t head_width = q.cols();
   const std::size_t stride = attention_stride(length);
-  assert(weights.stride() == stride);
+  assert(weights.stride() == stride && queries <= length);
   float* k_transposed = scratch;
-  Matrix dropped(scratch + head_width * stride, length, length, stride);
+  Matrix dropped(scratch + head_width * stride, queries, length, stride);
 
   transpose(k, k_transposed, stride);
   product(q, ConstMatrix(k_transposed, head_width, length, stride), weights, true);
   const float scale = 1.0f / std::sqrt(static_cast<float>(head_width));
-  for (std::size_t i = 0; i < length; ++i) softmax_row(weights.row(i), site.causal ? i + 1 : length, stride, scale);
+  for (std::size_t i = 0; i < queries; ++i) {
+    softmax_row(weights.row(i), site.causal ? length - queries + i + 1 : length, stride, scale);
+  }
   if (!site.dropout.active()) {
     product(weights, v, context, false);
     return;

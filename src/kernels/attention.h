@@ -26,8 +26,9 @@ constexpr std::size_t attention_scratch(std::size_t length, std::size_t head_wid
   return (2 * length + head_width) * attention_stride(length);
 }
 
-// weights [length, length] (stride attention_stride(length), 64-byte aligned, kept for backward) = softmax(q·kᵀ /
-// √head_width); context [length, head_width] = dropout(weights) · v
+// weights [queries, length] (stride attention_stride(length), 64-byte aligned, kept for backward) = softmax(q·kᵀ /
+// √head_width); context [queries, head_width] = dropout(weights) · v. The queries are those of the last tokens: as many
+// as q has rows, all of them in training.
 void attention_forward(const AttentionSite& site, ConstMatrix q, ConstMatrix k, ConstMatrix v, Matrix weights,
                        Matrix context, float* scratch);
 

@@ -101,8 +101,7 @@ std::vector<float> LanguageModel::logits(const Sentence& sentence) const {
   BatchPacker packer(network().num_features());
   std::vector<float> features;
   if (network().num_features() > 0) {
-    features = feature_bank().rows(sentence).values;
-    features.resize(length * network().num_features());
+    features = feature_bank().prefix_rows(sentence).values;
   }
   packer.add(std::span(ids).first(length), std::span(ids).last(length), features);
   const Batch batch = packer.take();

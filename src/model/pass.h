@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "batching/batch.h"
 #include "core/parameter_block.h"
@@ -24,6 +25,8 @@ struct DropoutPlan {
   }
 };
 
+class KeyValueCache;
+
 struct Pass {
   const Batch& batch;
   const ParameterLayout& layout;
@@ -31,6 +34,9 @@ struct Pass {
   const PackedWeights& packed;
   AttentionMask attention;
   DropoutPlan dropout;
+  // Of each sentence of the batch, what it has so far: the batch then holds the tokens after it, in causal attention.
+  // Empty if the sentences are whole.
+  std::span<KeyValueCache* const> past = {};
 
   const float* vector(ParameterId id) const { return weights.vector(layout[id]); }
   // The row of a dropout mask that belongs to the shard's first token.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kernels/attention.h"
+#include "model/key_value_cache.h"
 
 namespace semfuse {
 
@@ -20,7 +21,7 @@ SelfAttention::Cache SelfAttention::allocate(const Batch& batch, Workspace& work
   std::size_t total = 0;
   for (std::size_t s = 0; s < batch.num_sentences(); ++s) {
     cache.first.push_back(total);
-    total += num_heads_ * batch.length(s) * attention_stride(batch.length(s));
+    total += num_heads_ * batch.length(s) * attention_stride(batch.end_position(s));
   }
   cache.qkv = workspace.matrix(batch.num_tokens(), 3 * width_);
   cache.weights = workspace.floats(total);
@@ -29,7 +30,8 @@ SelfAttention::Cache SelfAttention::allocate(const Batch& batch, Workspace& work
 }
 
 std::size_t SelfAttention::scratch_size(const Batch& batch) const {
-  const std::size_t longest = batch.longest();
+  std::size_t longest = 0;
+  for (std::size_t s = 0; s < batch.num_sentences(); ++s) longest = std::max(longest, batch.end_position(s));
   return attention_scratch(longest, head_width()) + whole_lines(3 * longest * head_width());
 }
 
@@ -56,6 +58,11 @@ void SelfAttention::forward(const Pass& pass, const Shard& shard, ConstMatrix x,
                             float* scratch) const {
   pass.packed.forward(in_proj_, x, shard.rows_of(cache.qkv));
   const std::size_t size = head_width();
+  if (!pass.past.empty()) {
+    attend_to_past(pass, shard, cache, scratch);
+    pass.packed.forward(out_proj_, shard.rows_of(cache.context), y);
+    return;
+  }
   for_each_head(pass, shard, cache,
                 [&](const AttentionSite& site, std::size_t first, Matrix weights, std::size_t column) {
                   const Matrix qkv = cache.qkv.row_range(first, weights.rows());
@@ -64,6 +71,28 @@ void SelfAttention::forward(const Pass& pass, const Shard& shard, ConstMatrix x,
                                     cache.context.row_range(first, weights.rows()).column_range(column, size), scratch);
                 });
   pass.packed.forward(out_proj_, shard.rows_of(cache.context), y);
+}
+
+void SelfAttention::attend_to_past(const Pass& pass, const Shard& shard, Cache& cache, float* scratch) const {
+  const std::size_t size = head_width();
+  for (std::size_t s = shard.first_sentence; s < shard.first_sentence + shard.num_sentences; ++s) {
+    const std::size_t first = pass.batch.first_token[s];
+    const std::size_t count = pass.batch.length(s);
+    const std::size_t end = pass.batch.end_position(s);
+    const Matrix stored = pass.past[s]->rows(layer_);
+    for (std::size_t t = 0; t < count; ++t) {
+      std::copy_n(cache.qkv.row(first + t) + width_, 2 * width_, stored.row(end - count + t));
+    }
+    const Matrix known = stored.row_range(0, end);
+    for (std::size_t head = 0; head < num_heads_; ++head) {
+      const std::size_t column = head * size;
+      const Matrix weights(cache.weights + cache.first[s] + head * count * attention_stride(end), count, end,
+                           attention_stride(end));
+      attention_forward({.causal = true}, cache.qkv.row_range(first, count).column_range(column, size),
+                        known.column_range(column, size), known.column_range(width_ + column, size), weights,
+                        cache.context.row_range(first, count).column_range(column, size), scratch);
+    }
+  }
 }
 
 void SelfAttention::backward(const Pass& pass, const Shard& shard, Cache& cache, ConstMatrix d_y, Matrix d_context,

@@ -35,6 +35,8 @@ class SelfAttention {
   std::size_t head_width() const { return width_ / num_heads_; }
   template <class Visit>
   void for_each_head(const Pass& pass, const Shard& shard, const Cache& cache, const Visit& visit) const;
+  // Stores the keys and values of the batch's tokens and computes their context over all that is stored.
+  void attend_to_past(const Pass& pass, const Shard& shard, Cache& cache, float* scratch) const;
 
   std::size_t width_;
   std::size_t num_heads_;

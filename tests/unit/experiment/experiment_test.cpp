@@ -84,7 +84,7 @@ TEST(Experiment, ResolvesRandomHeldOutWordsByTheSeed) {
 
 TEST(Experiment, PresetsListEveryKeyAsPrinted) {
   EXPECT_THAT(preset_names(), ElementsAre("paper-baseline", "paper-fusion"));
-  for (const EmbeddedPreset& preset : embedded_presets()) {
+  for (const EmbeddedText& preset : embedded_presets()) {
     const Experiment experiment = preset_experiment(preset.name);
     EXPECT_NO_THROW(validate(experiment));
     EXPECT_THAT(std::string(preset.text), EndsWith("\n" + to_toml(experiment))) << preset.name;

@@ -1,0 +1,252 @@
+#include "semfuse/generator.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+
+#include "core/nearest_word.h"
+#include "core/random.h"
+#include "core/thread_pool.h"
+#include "decoding/token_choice.h"
+#include "model/incremental_pass.h"
+#include "semfuse/error.h"
+
+namespace semfuse {
+
+namespace {
+
+constexpr std::size_t kStreams = 64;  // Sentences that one thread works on at a time.
+
+}  // namespace
+
+struct Generator::State {
+  State(const LanguageModel& language_model, std::size_t num_threads)
+      : model(language_model),
+        threads(num_threads),
+        packed(model.network().layout(), model.network().linears()),
+        classes(word_classes(model)) {
+    ThreadPool pool(1);
+    packed.refresh(model.weights(), pool);
+  }
+
+  const LanguageModel& model;
+  std::size_t threads;
+  PackedWeights packed;
+  std::vector<std::optional<WordClass>> classes;
+};
+
+namespace {
+
+void check(const GenerationRequest& request) {
+  const auto require = [](bool good, std::string_view rule) {
+    if (!good) throw Error(fmt::format("generation: {}", rule));
+  };
+  const auto probability = [](double x) { return x > 0.0 && x <= 1.0; };
+  const SamplingOptions& sampling = request.sampling;
+  require(sampling.temperature >= 0.0 && std::isfinite(sampling.temperature), "temperature must be 0 or above");
+  require(probability(sampling.top_p), "top-p must be above 0 and at most 1");
+  require(request.repetition.penalty >= 1.0 && std::isfinite(request.repetition.penalty),
+          "repetition penalty must be 1 or above");
+  require(request.repetition.punctuation_penalty >= 1.0 && std::isfinite(request.repetition.punctuation_penalty),
+          "punctuation penalty must be 1 or above");
+  require(request.max_tokens > 0, "max-tokens must be above 0");
+  for (const ClassMixture* mixture : {&request.controls.positive, &request.controls.negative}) {
+    require(mixture->alpha >= 0.0 && mixture->alpha <= 1.0, "the mixture's alpha must be from 0 to 1");
+    require(mixture->temperature > 0.0 && std::isfinite(mixture->temperature),
+            "the mixture's temperature must be above 0");
+    require(probability(mixture->top_p), "the mixture's top-p must be above 0 and at most 1");
+  }
+  const ControlOptions& controls = request.controls;
+  for (const double value :
+       {controls.pos_high, controls.neg_high, controls.str_high, controls.str_med, controls.is_question}) {
+    require(value >= 0.0 && value <= 1.0, "a control must be from 0 to 1");
+  }
+  require(!controls.active() || request.grammar,
+          "controls act where a grammar leaves a choice of adjectives, intensifiers or marks; give a grammar");
+}
+
+// A sentence in the making.
+class Draft {
+ public:
+  Draft(const LanguageModel& model, std::span<const std::optional<WordClass>> classes, const GenerationRequest& request)
+      : model_(model), classes_(classes), request_(request), choice_(request), stream_(model.network()) {
+    check(request);
+    stream_.tokens = {Vocabulary::kBos};
+    if (request.grammar) cursor_ = request.grammar->begin();
+    read_prompt();
+  }
+
+  TokenStream& stream() { return stream_; }
+  const Generation& result() const { return result_; }
+  Generation take() { return std::move(result_); }
+
+  // Appends what needs no logits. True if the sentence then waits for them, false if it is finished.
+  bool prepare(const std::function<bool(const GeneratedToken&)>& on_token) {
+    while (!finished_) {
+      if (result_.words.size() >= request_.max_tokens && !(cursor_ && cursor_->forced() == Vocabulary::kEos)) {
+        result_.finish = Generation::Finish::out_of_tokens;
+        break;
+      }
+      const std::optional<TokenId> forced = cursor_ ? cursor_->forced() : std::nullopt;
+      if (!forced || request_.explain) {
+        fill_features();
+        return true;
+      }
+      append({.id = *forced, .log_probability = 0.0, .forced = true, .slot = slot()}, on_token);
+    }
+    finish();
+    return false;
+  }
+
+  void choose(std::span<const float> logits, const std::function<bool(const GeneratedToken&)>& on_token) {
+    const TokenSet* allowed = cursor_ ? &cursor_->allowed() : nullptr;
+    if (allowed != nullptr && allowed->count() == 0) {
+      throw Error(fmt::format("after \"{}\" the grammar goes on but no word of the vocabulary fits; change the grammar",
+                              join_words(result_.words)));
+    }
+    const DecodingStep step{.model = model_, .tokens = stream_.tokens, .allowed = allowed, .slot = slot()};
+    const std::vector<TokenProbability> distribution = choice_.distribution(step, logits);
+    const RandomStream random(request_.seed, RandomPurpose::sampling, request_.index);
+    GeneratedToken token{.id = draw(distribution, random.uniform(stream_.tokens.size())), .slot = step.slot};
+    token.forced = allowed != nullptr && allowed->count() == 1;
+    const auto chosen =
+        std::find_if(distribution.begin(), distribution.end(), [&](const auto& e) { return e.id == token.id; });
+    token.log_probability = std::log(chosen->probability);
+    if (request_.explain) token.explanation = choice_.explain(step, distribution, token.id);
+    append(std::move(token), on_token);
+  }
+
+ private:
+  void read_prompt() {
+    const Sentence words = split_words(request_.prompt);
+    for (std::size_t i = 0; i < words.size(); ++i) {
+      const auto refuse = [&](std::string_view what) {
+        throw Error(fmt::format("prompt: word {} \"{}\" {}{}", i + 1, words[i], what, what_fits()));
+      };
+      const std::optional<TokenId> id = model_.vocabulary().find(words[i]);
+      if (!id) {
+        const auto known = std::span(model_.vocabulary().entries()).subspan(Vocabulary::kEos + 1);
+        refuse("is not in the vocabulary" + did_you_mean(words[i], known));
+      }
+      if (*id <= Vocabulary::kEos) refuse("is a special entry, which no text may contain");
+      if (cursor_ && !cursor_->advance(*id)) refuse("cannot stand there in the grammar");
+      stream_.tokens.push_back(*id);
+      result_.words.push_back(words[i]);
+    }
+    result_.prompt_tokens = words.size();
+    if (words.size() > request_.max_tokens) {
+      throw Error(fmt::format("prompt: it has {} words, more than max-tokens = {}; raise it", words.size(),
+                              request_.max_tokens));
+    }
+  }
+
+  std::string what_fits() {
+    return cursor_ ? fmt::format("; what could: {}", fmt::join(cursor_->expected(), ", ")) : std::string();
+  }
+
+  std::optional<WordClass> slot() { return cursor_ ? slot_of(cursor_->allowed(), classes_) : std::nullopt; }
+
+  void fill_features() {
+    if (model_.network().num_features() > 0) stream_.features = model_.feature_bank().prefix_rows(result_.words).values;
+  }
+
+  void append(GeneratedToken token, const std::function<bool(const GeneratedToken&)>& on_token) {
+    if (cursor_ && !cursor_->advance(token.id)) throw Error("the grammar refused a token that it allowed");
+    finished_ = token.id == Vocabulary::kEos;
+    token.word = model_.vocabulary().word(token.id);
+    if (!finished_) {
+      stream_.tokens.push_back(token.id);
+      result_.words.push_back(token.word);
+    }
+    const bool goes_on = !on_token || on_token(token);
+    result_.tokens.push_back(std::move(token));
+    if (!goes_on && !finished_) {
+      finished_ = true;
+      result_.finish = Generation::Finish::stopped;
+    }
+  }
+
+  void finish() {
+    result_.text = join_words(result_.words);
+    if (!cursor_) return;
+    const bool complete = cursor_->ended() || cursor_->can_end();
+    result_.grammar = complete ? Generation::GrammarState::complete : Generation::GrammarState::incomplete;
+    if (!complete) result_.expected = cursor_->expected();
+  }
+
+  const LanguageModel& model_;
+  std::span<const std::optional<WordClass>> classes_;
+  const GenerationRequest& request_;
+  TokenChoice choice_;
+  TokenStream stream_;
+  std::optional<GrammarCursor> cursor_;
+  Generation result_;
+  bool finished_ = false;
+};
+
+}  // namespace
+
+Generator::Generator(const LanguageModel& model, std::size_t threads)
+    : state_(std::make_unique<State>(model, thread_count(threads))) {}
+Generator::~Generator() = default;
+Generator::Generator(Generator&&) noexcept = default;
+
+Generation Generator::generate(const GenerationRequest& request, const TokenCallback& on_token) const {
+  return std::move(generate(std::span(&request, 1), on_token).front());
+}
+
+std::vector<Generation> Generator::generate(std::span<const GenerationRequest> requests,
+                                            const TokenCallback& on_token) const {
+  const State& s = *state_;
+  std::vector<Generation> results(requests.size());
+  const std::size_t workers = std::clamp<std::size_t>(requests.size(), 1, s.threads);
+  const std::size_t streams = std::min(kStreams, (requests.size() + workers - 1) / workers);
+  std::atomic<std::size_t> next = 0;
+
+  // Each worker keeps its streams busy: where a sentence ends, the next request begins.
+  const auto work = [&] {
+    struct Slot {
+      std::size_t request;
+      std::unique_ptr<Draft> draft;
+      std::function<bool(const GeneratedToken&)> on_token;
+    };
+    IncrementalPass pass(s.model.network(), s.model.weights(), s.packed);
+    std::vector<Slot> slots;
+    std::vector<TokenStream*> waiting;
+    while (true) {
+      while (slots.size() < streams) {
+        const std::size_t index = next.fetch_add(1);
+        if (index >= requests.size()) break;
+        Slot slot{
+            .request = index, .draft = std::make_unique<Draft>(s.model, s.classes, requests[index]), .on_token = {}};
+        if (on_token)
+          slot.on_token = [&on_token, index](const GeneratedToken& token) { return on_token(index, token); };
+        slots.push_back(std::move(slot));
+      }
+      std::erase_if(slots, [&](Slot& slot) {
+        if (slot.draft->prepare(slot.on_token)) return false;
+        results[slot.request] = slot.draft->take();
+        return true;
+      });
+      if (slots.empty() && next.load() >= requests.size()) return;
+      if (slots.empty()) continue;
+      waiting.clear();
+      for (const Slot& slot : slots) waiting.push_back(&slot.draft->stream());
+      const Matrix logits = pass.run(waiting);
+      for (std::size_t i = 0; i < slots.size(); ++i) {
+        slots[i].draft->choose({logits.row(i), logits.cols()}, slots[i].on_token);
+      }
+    }
+  };
+  if (workers == 1) {
+    work();
+  } else {
+    ThreadPool pool(workers);
+    pool.run(workers, [&](std::size_t, std::size_t) { work(); });
+  }
+  return results;
+}
+
+}  // namespace semfuse

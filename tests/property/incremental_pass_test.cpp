@@ -1,0 +1,96 @@
+// A sentence that grows token by token gives the logits of a full pass, bit for bit, alone or among others.
+#include "model/incremental_pass.h"
+
+#include <gtest/gtest.h>
+
+#include "support/small_language_model.h"
+
+namespace semfuse {
+namespace {
+
+struct Case {
+  AttentionMask attention;
+  bool fusion;
+};
+
+class IncrementalPassTest : public testing::TestWithParam<Case> {
+ protected:
+  IncrementalPassTest() : packed_(model_.network().layout(), model_.network().linears()) {
+    ThreadPool pool(1);
+    packed_.refresh(model_.weights(), pool);
+  }
+
+  void set_text(TokenStream& stream, const Sentence& words) const {
+    stream.tokens = model_.vocabulary().encode(words);
+    stream.tokens.pop_back();
+    if (GetParam().fusion) stream.features = model_.feature_bank().prefix_rows(words).values;
+  }
+
+  void expect_full_pass(const float* logits, const Sentence& words) const {
+    const std::vector<float> full = model_.logits(words);
+    const std::size_t vocab_size = model_.vocabulary().size();
+    for (std::size_t i = 0; i < vocab_size; ++i) {
+      ASSERT_EQ(logits[i], full[words.size() * vocab_size + i]) << join_words(words) << ", token " << i;
+    }
+  }
+
+  LanguageModel model_ = random_model(small_options(GetParam().attention, GetParam().fusion));
+  PackedWeights packed_;
+};
+
+TEST_P(IncrementalPassTest, GrowsByOneTokenAtATime) {
+  IncrementalPass pass(model_.network(), model_.weights(), packed_);
+  for (const Sentence& sentence : some_sentences(4)) {
+    TokenStream stream(model_.network());
+    TokenStream* const streams[] = {&stream};
+    for (std::size_t length = 0; length <= sentence.size(); ++length) {
+      const Sentence prefix(sentence.begin(), sentence.begin() + static_cast<std::ptrdiff_t>(length));
+      set_text(stream, prefix);
+      expect_full_pass(pass.run(streams).row(0), prefix);
+    }
+  }
+}
+
+TEST_P(IncrementalPassTest, GrowsByManyTokensShrinksAndChanges) {
+  IncrementalPass pass(model_.network(), model_.weights(), packed_);
+  TokenStream stream(model_.network());
+  TokenStream* const streams[] = {&stream};
+  RandomStream random(3, RandomPurpose::corpus_val);
+  const std::vector<Sentence> sentences = some_sentences(3);
+  for (int i = 0; i < 60; ++i) {
+    const Sentence& sentence = sentences[random.next_below(sentences.size())];
+    const auto length = static_cast<std::ptrdiff_t>(random.next_below(sentence.size() + 1));
+    const Sentence prefix(sentence.begin(), sentence.begin() + length);
+    set_text(stream, prefix);
+    expect_full_pass(pass.run(streams).row(0), prefix);
+  }
+}
+
+TEST_P(IncrementalPassTest, DoesNotDependOnTheOtherStreams) {
+  IncrementalPass pass(model_.network(), model_.weights(), packed_);
+  const std::vector<Sentence> sentences = some_sentences(20);
+  std::vector<std::unique_ptr<TokenStream>> streams;
+  for (std::size_t i = 0; i < sentences.size(); ++i) streams.push_back(std::make_unique<TokenStream>(model_.network()));
+  RandomStream random(4, RandomPurpose::corpus_val);
+  for (std::size_t step = 0; step < 16; ++step) {
+    std::vector<TokenStream*> chosen;
+    std::vector<Sentence> prefixes;
+    for (std::size_t i = 0; i < sentences.size(); ++i) {
+      if (random.next_below(3) == 0) continue;  // Some streams wait, and catch up later.
+      const std::size_t length = std::min(step, sentences[i].size());
+      prefixes.emplace_back(sentences[i].begin(), sentences[i].begin() + static_cast<std::ptrdiff_t>(length));
+      set_text(*streams[i], prefixes.back());
+      chosen.push_back(streams[i].get());
+    }
+    const Matrix logits = pass.run(chosen);
+    for (std::size_t i = 0; i < chosen.size(); ++i) expect_full_pass(logits.row(i), prefixes[i]);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, IncrementalPassTest,
+                         testing::Values(Case{AttentionMask::causal, false}, Case{AttentionMask::causal, true},
+                                         Case{AttentionMask::bidirectional, false},
+                                         Case{AttentionMask::bidirectional, true}));
+
+}  // namespace
+}  // namespace semfuse
