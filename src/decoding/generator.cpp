@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <mutex>
 
 #include "core/nearest_word.h"
 #include "core/random.h"
@@ -18,6 +19,27 @@ namespace semfuse {
 namespace {
 
 constexpr std::size_t kStreams = 64;  // Sentences that one thread works on at a time.
+
+}  // namespace
+
+namespace {
+
+// What a thread needs to work on its streams; kept from one call to the next.
+struct Worker {
+  Worker(const LanguageModel& model, const PackedWeights& packed) : pass(model.network(), model.weights(), packed) {}
+
+  IncrementalPass pass;
+  std::vector<std::unique_ptr<TokenStream>> idle;
+
+  std::unique_ptr<TokenStream> take_stream(const Network& network) {
+    if (idle.empty()) return std::make_unique<TokenStream>(network);
+    std::unique_ptr<TokenStream> stream = std::move(idle.back());
+    idle.pop_back();
+    stream->cache.set_length(0);
+    stream->features.clear();
+    return stream;
+  }
+};
 
 }  // namespace
 
@@ -35,6 +57,22 @@ struct Generator::State {
   std::size_t threads;
   PackedWeights packed;
   std::vector<std::optional<WordClass>> classes;
+
+  std::unique_ptr<Worker> take_worker() {
+    const std::lock_guard lock(mutex);
+    if (idle.empty()) return std::make_unique<Worker>(model, packed);
+    std::unique_ptr<Worker> worker = std::move(idle.back());
+    idle.pop_back();
+    return worker;
+  }
+  void give_back(std::unique_ptr<Worker> worker) {
+    const std::lock_guard lock(mutex);
+    idle.push_back(std::move(worker));
+  }
+
+ private:
+  std::mutex mutex;
+  std::vector<std::unique_ptr<Worker>> idle;
 };
 
 namespace {
@@ -70,16 +108,17 @@ void check(const GenerationRequest& request) {
 // A sentence in the making.
 class Draft {
  public:
-  Draft(const LanguageModel& model, std::span<const std::optional<WordClass>> classes, const GenerationRequest& request)
-      : model_(model), classes_(classes), request_(request), choice_(request), stream_(model.network()) {
+  Draft(const LanguageModel& model, std::span<const std::optional<WordClass>> classes, const GenerationRequest& request,
+        std::unique_ptr<TokenStream> stream)
+      : model_(model), classes_(classes), request_(request), choice_(request), stream_(std::move(stream)) {
     check(request);
-    stream_.tokens = {Vocabulary::kBos};
+    stream_->tokens = {Vocabulary::kBos};
     if (request.grammar) cursor_ = request.grammar->begin();
     read_prompt();
   }
 
-  TokenStream& stream() { return stream_; }
-  const Generation& result() const { return result_; }
+  TokenStream& stream() { return *stream_; }
+  std::unique_ptr<TokenStream> take_stream() { return std::move(stream_); }
   Generation take() { return std::move(result_); }
 
   // Appends what needs no logits. True if the sentence then waits for them, false if it is finished.
@@ -106,10 +145,10 @@ class Draft {
       throw Error(fmt::format("after \"{}\" the grammar goes on but no word of the vocabulary fits; change the grammar",
                               join_words(result_.words)));
     }
-    const DecodingStep step{.model = model_, .tokens = stream_.tokens, .allowed = allowed, .slot = slot()};
+    const DecodingStep step{.model = model_, .tokens = stream_->tokens, .allowed = allowed, .slot = slot()};
     const std::vector<TokenProbability> distribution = choice_.distribution(step, logits);
     const RandomStream random(request_.seed, RandomPurpose::sampling, request_.index);
-    GeneratedToken token{.id = draw(distribution, random.uniform(stream_.tokens.size())), .slot = step.slot};
+    GeneratedToken token{.id = draw(distribution, random.uniform(stream_->tokens.size())), .slot = step.slot};
     token.forced = allowed != nullptr && allowed->count() == 1;
     const auto chosen =
         std::find_if(distribution.begin(), distribution.end(), [&](const auto& e) { return e.id == token.id; });
@@ -132,7 +171,7 @@ class Draft {
       }
       if (*id <= Vocabulary::kEos) refuse("is a special entry, which no text may contain");
       if (cursor_ && !cursor_->advance(*id)) refuse("cannot stand there in the grammar");
-      stream_.tokens.push_back(*id);
+      stream_->tokens.push_back(*id);
       result_.words.push_back(words[i]);
     }
     result_.prompt_tokens = words.size();
@@ -149,7 +188,8 @@ class Draft {
   std::optional<WordClass> slot() { return cursor_ ? slot_of(cursor_->allowed(), classes_) : std::nullopt; }
 
   void fill_features() {
-    if (model_.network().num_features() > 0) stream_.features = model_.feature_bank().prefix_rows(result_.words).values;
+    if (model_.network().num_features() > 0)
+      stream_->features = model_.feature_bank().prefix_rows(result_.words).values;
   }
 
   void append(GeneratedToken token, const std::function<bool(const GeneratedToken&)>& on_token) {
@@ -157,7 +197,7 @@ class Draft {
     finished_ = token.id == Vocabulary::kEos;
     token.word = model_.vocabulary().word(token.id);
     if (!finished_) {
-      stream_.tokens.push_back(token.id);
+      stream_->tokens.push_back(token.id);
       result_.words.push_back(token.word);
     }
     const bool goes_on = !on_token || on_token(token);
@@ -180,7 +220,7 @@ class Draft {
   std::span<const std::optional<WordClass>> classes_;
   const GenerationRequest& request_;
   TokenChoice choice_;
-  TokenStream stream_;
+  std::unique_ptr<TokenStream> stream_;
   std::optional<GrammarCursor> cursor_;
   Generation result_;
   bool finished_ = false;
@@ -199,7 +239,7 @@ Generation Generator::generate(const GenerationRequest& request, const TokenCall
 
 std::vector<Generation> Generator::generate(std::span<const GenerationRequest> requests,
                                             const TokenCallback& on_token) const {
-  const State& s = *state_;
+  State& s = *state_;
   std::vector<Generation> results(requests.size());
   const std::size_t workers = std::clamp<std::size_t>(requests.size(), 1, s.threads);
   const std::size_t streams = std::min(kStreams, (requests.size() + workers - 1) / workers);
@@ -212,15 +252,17 @@ std::vector<Generation> Generator::generate(std::span<const GenerationRequest> r
       std::unique_ptr<Draft> draft;
       std::function<bool(const GeneratedToken&)> on_token;
     };
-    IncrementalPass pass(s.model.network(), s.model.weights(), s.packed);
+    std::unique_ptr<Worker> worker = s.take_worker();
     std::vector<Slot> slots;
     std::vector<TokenStream*> waiting;
     while (true) {
       while (slots.size() < streams) {
         const std::size_t index = next.fetch_add(1);
         if (index >= requests.size()) break;
-        Slot slot{
-            .request = index, .draft = std::make_unique<Draft>(s.model, s.classes, requests[index]), .on_token = {}};
+        Slot slot{.request = index,
+                  .draft = std::make_unique<Draft>(s.model, s.classes, requests[index],
+                                                   worker->take_stream(s.model.network())),
+                  .on_token = {}};
         if (on_token)
           slot.on_token = [&on_token, index](const GeneratedToken& token) { return on_token(index, token); };
         slots.push_back(std::move(slot));
@@ -228,17 +270,19 @@ std::vector<Generation> Generator::generate(std::span<const GenerationRequest> r
       std::erase_if(slots, [&](Slot& slot) {
         if (slot.draft->prepare(slot.on_token)) return false;
         results[slot.request] = slot.draft->take();
+        worker->idle.push_back(slot.draft->take_stream());
         return true;
       });
-      if (slots.empty() && next.load() >= requests.size()) return;
+      if (slots.empty() && next.load() >= requests.size()) break;
       if (slots.empty()) continue;
       waiting.clear();
       for (const Slot& slot : slots) waiting.push_back(&slot.draft->stream());
-      const Matrix logits = pass.run(waiting);
+      const Matrix logits = worker->pass.run(waiting);
       for (std::size_t i = 0; i < slots.size(); ++i) {
         slots[i].draft->choose({logits.row(i), logits.cols()}, slots[i].on_token);
       }
     }
+    s.give_back(std::move(worker));
   };
   if (workers == 1) {
     work();

@@ -89,28 +89,39 @@ void drop(const AttentionSite& site, ConstMatrix weights, Matrix dropped) {
   }
 }
 
+// weights = softmax(q · keys · scale)
+void attention_weights(bool causal, ConstMatrix q, ConstMatrix keys, Matrix weights) {
+  const std::size_t queries = q.rows();
+  const std::size_t length = weights.cols();
+  product(q, keys, weights, true);
+  const float scale = 1.0f / std::sqrt(static_cast<float>(q.cols()));
+  for (std::size_t i = 0; i < queries; ++i) {
+    softmax_row(weights.row(i), causal ? length - queries + i + 1 : length, weights.stride(), scale);
+  }
+}
+
 void AttentionForward(const AttentionSite& site, ConstMatrix q, ConstMatrix k, ConstMatrix v, Matrix weights,
                       Matrix context, float* scratch) {
-  const std::size_t queries = q.rows();
-  const std::size_t length = k.rows();
+  const std::size_t length = q.rows();
   const std::size_t head_width = q.cols();
   const std::size_t stride = attention_stride(length);
-  assert(weights.stride() == stride && queries <= length);
+  assert(weights.stride() == stride);
   float* k_transposed = scratch;
-  Matrix dropped(scratch + head_width * stride, queries, length, stride);
+  Matrix dropped(scratch + head_width * stride, length, length, stride);
 
   transpose(k, k_transposed, stride);
-  product(q, ConstMatrix(k_transposed, head_width, length, stride), weights, true);
-  const float scale = 1.0f / std::sqrt(static_cast<float>(head_width));
-  for (std::size_t i = 0; i < queries; ++i) {
-    softmax_row(weights.row(i), site.causal ? length - queries + i + 1 : length, stride, scale);
-  }
+  attention_weights(site.causal, q, ConstMatrix(k_transposed, head_width, length, stride), weights);
   if (!site.dropout.active()) {
     product(weights, v, context, false);
     return;
   }
   drop(site, weights, dropped);
   product(dropped, v, context, false);
+}
+
+void AttentionOverKeys(ConstMatrix q, ConstMatrix keys, ConstMatrix v, Matrix weights, Matrix context) {
+  attention_weights(true, q, keys, weights);
+  product(weights, v, context, false);
 }
 
 void AttentionBackward(const AttentionSite& site, ConstMatrix q, ConstMatrix k, ConstMatrix v, ConstMatrix weights,
@@ -166,10 +177,15 @@ namespace semfuse {
 
 HWY_EXPORT(AttentionForward);
 HWY_EXPORT(AttentionBackward);
+HWY_EXPORT(AttentionOverKeys);
 
 void attention_forward(const AttentionSite& site, ConstMatrix q, ConstMatrix k, ConstMatrix v, Matrix weights,
                        Matrix context, float* scratch) {
   HWY_DYNAMIC_DISPATCH(AttentionForward)(site, q, k, v, weights, context, scratch);
+}
+
+void attention_over_keys(ConstMatrix q, ConstMatrix keys, ConstMatrix v, Matrix weights, Matrix context) {
+  HWY_DYNAMIC_DISPATCH(AttentionOverKeys)(q, keys, v, weights, context);
 }
 
 void attention_backward(const AttentionSite& site, ConstMatrix q, ConstMatrix k, ConstMatrix v, ConstMatrix weights,

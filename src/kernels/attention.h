@@ -26,11 +26,15 @@ constexpr std::size_t attention_scratch(std::size_t length, std::size_t head_wid
   return (2 * length + head_width) * attention_stride(length);
 }
 
-// weights [queries, length] (stride attention_stride(length), 64-byte aligned, kept for backward) = softmax(q·kᵀ /
-// √head_width); context [queries, head_width] = dropout(weights) · v. The queries are those of the last tokens: as many
-// as q has rows, all of them in training.
+// weights [length, length] (stride attention_stride(length), 64-byte aligned, kept for backward) = softmax(q·kᵀ /
+// √head_width); context [length, head_width] = dropout(weights) · v
 void attention_forward(const AttentionSite& site, ConstMatrix q, ConstMatrix k, ConstMatrix v, Matrix weights,
                        Matrix context, float* scratch);
+
+// Causal attention of the last tokens, without dropout, over keys that are stored by column: keys [head_width,
+// capacity] hold those of the first v.rows() tokens; rows begin at multiples of 64 bytes and may be read to whole
+// vectors. weights is scratch.
+void attention_over_keys(ConstMatrix q, ConstMatrix keys, ConstMatrix v, Matrix weights, Matrix context);
 
 // From d_context to d_q, d_k, d_v, which may not overlap q, k, v.
 void attention_backward(const AttentionSite& site, ConstMatrix q, ConstMatrix k, ConstMatrix v, ConstMatrix weights,

@@ -61,6 +61,52 @@ void PackTransposed(ConstMatrix b, float* packed) {
   }
 }
 
+// So few rows leave a tile waiting for its own sums; several panels at a time keep the processor busy. Every sum has
+// the order that multiply_tile() gives it.
+constexpr std::size_t kFewRows = 2;
+constexpr std::size_t kPanelsAtOnce = 4;
+
+template <std::size_t kRows>
+void multiply_panels(const Tile& t, std::size_t panel_size) {
+  const Tag d;
+  const std::size_t lanes = hn::Lanes(d);
+  Vector sum[kPanelsAtOnce][kRows][kTileVectors];
+  SEMFUSE_UNROLL
+  for (std::size_t p = 0; p < kPanelsAtOnce; ++p) {
+    SEMFUSE_UNROLL
+    for (std::size_t r = 0; r < kRows; ++r) sum[p][r][0] = sum[p][r][1] = hn::Zero(d);
+  }
+  for (std::size_t k = 0; k < t.depth; ++k) {
+    SEMFUSE_UNROLL
+    for (std::size_t p = 0; p < kPanelsAtOnce; ++p) {
+      const float* b = t.b + p * panel_size + k * t.b_stride;
+      const Vector b0 = hn::LoadU(d, b);
+      const Vector b1 = hn::LoadU(d, b + lanes);
+      SEMFUSE_UNROLL
+      for (std::size_t r = 0; r < kRows; ++r) {
+        const Vector a = hn::Set(d, t.a[r * t.a_row_stride + k]);
+        sum[p][r][0] = hn::MulAdd(a, b0, sum[p][r][0]);
+        sum[p][r][1] = hn::MulAdd(a, b1, sum[p][r][1]);
+      }
+    }
+  }
+  SEMFUSE_UNROLL
+  for (std::size_t p = 0; p < kPanelsAtOnce; ++p) {
+    SEMFUSE_UNROLL
+    for (std::size_t r = 0; r < kRows; ++r) {
+      SEMFUSE_UNROLL
+      for (std::size_t v = 0; v < kTileVectors; ++v) {
+        const std::size_t column = (p * kTileVectors + v) * lanes;
+        float* c = t.c + r * t.c_stride + column;
+        Vector result = hn::Add(sum[p][r][v], t.bias ? hn::LoadU(d, t.bias + column) : hn::Zero(d));
+        if (t.accumulate) result = hn::Add(result, hn::LoadU(d, c));
+        if (t.relu) result = hn::Max(hn::Zero(d), result);
+        hn::StoreU(result, d, c);
+      }
+    }
+  }
+}
+
 void MatmulPacked(ConstMatrix a, const PackedMatrix& b, Matrix c, const MatmulOptions& options) {
   assert(a.cols() == b.depth && a.rows() == c.rows() && b.cols == c.cols());
   const std::size_t width = tile_cols();
@@ -68,21 +114,31 @@ void MatmulPacked(ConstMatrix a, const PackedMatrix& b, Matrix c, const MatmulOp
     const std::size_t depth = std::min(kDepthBlock, b.depth - first_depth);
     const bool begins = first_depth == 0;
     const bool ends = first_depth + depth == b.depth;
-    for (std::size_t first = 0; first < b.cols; first += width) {
-      multiply_panel({.a = a.data() + first_depth,
-                      .a_row_stride = a.stride(),
-                      .a_depth_stride = 1,
-                      .b = b.data + first * b.depth + first_depth * width,
-                      .b_stride = width,
-                      .depth = depth,
-                      .c = c.data() + first,
-                      .c_stride = c.stride(),
-                      .cols = std::min(width, b.cols - first),
-                      .bias = begins && options.bias ? options.bias + first : nullptr,
-                      .relu = options.relu && ends,
-                      .accumulate = options.accumulate || !begins},
-                     a.rows(), true);
+    std::size_t first = 0;
+    const auto tile = [&] {
+      return Tile{.a = a.data() + first_depth,
+                  .a_row_stride = a.stride(),
+                  .a_depth_stride = 1,
+                  .b = b.data + first * b.depth + first_depth * width,
+                  .b_stride = width,
+                  .depth = depth,
+                  .c = c.data() + first,
+                  .c_stride = c.stride(),
+                  .cols = std::min(width, b.cols - first),
+                  .bias = begins && options.bias ? options.bias + first : nullptr,
+                  .relu = options.relu && ends,
+                  .accumulate = options.accumulate || !begins};
+    };
+    if (a.rows() > 0 && a.rows() <= kFewRows) {
+      for (; first + kPanelsAtOnce * width <= b.cols; first += kPanelsAtOnce * width) {
+        if (a.rows() == 1) {
+          multiply_panels<1>(tile(), width * b.depth);
+        } else {
+          multiply_panels<2>(tile(), width * b.depth);
+        }
+      }
     }
+    for (; first < b.cols; first += width) multiply_panel(tile(), a.rows(), true);
   }
 }
 

@@ -30,8 +30,7 @@ SelfAttention::Cache SelfAttention::allocate(const Batch& batch, Workspace& work
 }
 
 std::size_t SelfAttention::scratch_size(const Batch& batch) const {
-  std::size_t longest = 0;
-  for (std::size_t s = 0; s < batch.num_sentences(); ++s) longest = std::max(longest, batch.end_position(s));
+  const std::size_t longest = batch.longest();
   return attention_scratch(longest, head_width()) + whole_lines(3 * longest * head_width());
 }
 
@@ -59,7 +58,7 @@ void SelfAttention::forward(const Pass& pass, const Shard& shard, ConstMatrix x,
   pass.packed.forward(in_proj_, x, shard.rows_of(cache.qkv));
   const std::size_t size = head_width();
   if (!pass.past.empty()) {
-    attend_to_past(pass, shard, cache, scratch);
+    attend_to_past(pass, shard, cache);
     pass.packed.forward(out_proj_, shard.rows_of(cache.context), y);
     return;
   }
@@ -73,24 +72,28 @@ void SelfAttention::forward(const Pass& pass, const Shard& shard, ConstMatrix x,
   pass.packed.forward(out_proj_, shard.rows_of(cache.context), y);
 }
 
-void SelfAttention::attend_to_past(const Pass& pass, const Shard& shard, Cache& cache, float* scratch) const {
+void SelfAttention::attend_to_past(const Pass& pass, const Shard& shard, Cache& cache) const {
   const std::size_t size = head_width();
   for (std::size_t s = shard.first_sentence; s < shard.first_sentence + shard.num_sentences; ++s) {
     const std::size_t first = pass.batch.first_token[s];
     const std::size_t count = pass.batch.length(s);
     const std::size_t end = pass.batch.end_position(s);
-    const Matrix stored = pass.past[s]->rows(layer_);
+    const Matrix keys = pass.past[s]->keys(layer_);
+    const Matrix values = pass.past[s]->values(layer_);
     for (std::size_t t = 0; t < count; ++t) {
-      std::copy_n(cache.qkv.row(first + t) + width_, 2 * width_, stored.row(end - count + t));
+      const float* key = cache.qkv.row(first + t) + width_;
+      const std::size_t position = end - count + t;
+      for (std::size_t i = 0; i < width_; ++i) keys(i, position) = key[i];
+      std::copy_n(key + width_, width_, values.row(position));
     }
-    const Matrix known = stored.row_range(0, end);
     for (std::size_t head = 0; head < num_heads_; ++head) {
       const std::size_t column = head * size;
       const Matrix weights(cache.weights + cache.first[s] + head * count * attention_stride(end), count, end,
                            attention_stride(end));
-      attention_forward({.causal = true}, cache.qkv.row_range(first, count).column_range(column, size),
-                        known.column_range(column, size), known.column_range(width_ + column, size), weights,
-                        cache.context.row_range(first, count).column_range(column, size), scratch);
+      attention_over_keys(cache.qkv.row_range(first, count).column_range(column, size),
+                          keys.row_range(column, size).column_range(0, end),
+                          values.row_range(0, end).column_range(column, size), weights,
+                          cache.context.row_range(first, count).column_range(column, size));
     }
   }
 }

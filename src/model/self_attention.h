@@ -36,7 +36,7 @@ class SelfAttention {
   template <class Visit>
   void for_each_head(const Pass& pass, const Shard& shard, const Cache& cache, const Visit& visit) const;
   // Stores the keys and values of the batch's tokens and computes their context over all that is stored.
-  void attend_to_past(const Pass& pass, const Shard& shard, Cache& cache, float* scratch) const;
+  void attend_to_past(const Pass& pass, const Shard& shard, Cache& cache) const;
 
   std::size_t width_;
   std::size_t num_heads_;
