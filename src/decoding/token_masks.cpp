@@ -1,0 +1,176 @@
+#include "decoding/token_masks.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/random.h"
+
+namespace semfuse {
+
+const StateMasks::Mask& StateMasks::of(StateId state, Configurations& configurations, const TokenTrie& trie) {
+  const std::lock_guard lock(mutex_);
+  if (masks_[state]) return *masks_[state];
+  auto mask = std::make_unique<Mask>();
+  TokenSet set(num_tokens_);
+  std::vector<std::uint32_t> outs;
+  const ConfigurationId begin = configurations.find({{state, Configurations::kBottom}});
+  work_ += walk(trie, 0, configurations, begin, [&](std::uint32_t node, ConfigurationId to) {
+    for (const TokenId token : trie.tokens(node)) {
+      set.insert(token);
+      mask->few.push_back(token);
+    }
+    if (!trie.is_leaf(node) && configurations.accepting(to)) outs.push_back(node);
+  });
+  // Where every longer token is allowed anyway, there is nothing to check.
+  std::copy_if(outs.begin(), outs.end(), std::back_inserter(mask->outs), [&](std::uint32_t node) {
+    const auto below = trie.tokens_below(node).subspan(trie.tokens(node).size());
+    return std::any_of(below.begin(), below.end(), [&](TokenId token) { return !set.contains(token); });
+  });
+  if (mask->few.size() > num_tokens_ / 64) {
+    mask->few.clear();
+    mask->few.shrink_to_fit();
+    mask->many = std::move(set);
+  }
+  memory_ += mask->many.words().size_bytes() + mask->few.size() * sizeof(TokenId) +
+             mask->outs.size() * sizeof(std::uint32_t) + sizeof(Mask);
+  masks_[state] = std::move(mask);
+  return *masks_[state];
+}
+
+TokenMasks::TokenMasks(const Automaton& automaton, const Vocabulary& vocabulary, Promise promise,
+                       const Completion* completion, StateMasks& state_masks)
+    : vocabulary_(vocabulary),
+      promise_(promise),
+      state_masks_(state_masks),
+      configurations_(automaton, promise == Promise::relation ? completion : nullptr) {}
+
+bool TokenMasks::completable(ConfigurationId configuration) {
+  if (promise_ == Promise::bytes || promise_ == Promise::none) return true;
+  if (configuration >= completable_.size()) completable_.resize(configurations_.size(), -1);
+  signed char& known = completable_[configuration];
+  if (known < 0) {
+    // After exploring, what is not known is not between two tokens of any text.
+    const bool yes = promise_ == Promise::relation && configurations_.completable(configuration, Completion::kBoundary);
+    known = yes ? 1 : 0;
+  }
+  return known > 0;
+}
+
+TokenSet TokenMasks::allowed_first() {
+  TokenSet set(vocabulary_.num_tokens);
+  walk(vocabulary_.first, 0, configurations_, Configurations::kBegin, [&](std::uint32_t node, ConfigurationId to) {
+    const auto tokens = vocabulary_.first.tokens(node);
+    if (tokens.empty() || !completable(to)) return;
+    for (const TokenId token : tokens) set.insert(token);
+  });
+  if (configurations_.accepting(Configurations::kBegin)) set.insert(vocabulary_.end);
+  return set;
+}
+
+const TokenSet& TokenMasks::allowed(ConfigurationId configuration) {
+  if (configuration < masks_.size() && masks_[configuration] != nullptr) return *masks_[configuration];
+  TokenSet set(vocabulary_.num_tokens);
+  add_readable(set, configuration);
+  if (configurations_.accepting(configuration)) set.insert(vocabulary_.end);
+  if (configuration >= masks_.size()) {
+    mask_memory_ += (configurations_.size() - masks_.size()) * sizeof(masks_[0]);
+    masks_.resize(configurations_.size());
+  }
+  masks_[configuration] = store(std::move(set));
+  return *masks_[configuration];
+}
+
+void TokenMasks::add_readable(TokenSet& set, ConfigurationId configuration) {
+  const TokenTrie& trie = vocabulary_.later;
+  const auto add = [&](std::uint32_t node, ConfigurationId to) {
+    const auto tokens = trie.tokens(node);
+    if (tokens.empty() || !completable(to)) return;
+    for (const TokenId token : tokens) set.insert(token);
+  };
+  if (promise_ == Promise::explored || promise_ == Promise::relation) {
+    walk(trie, 0, configurations_, configuration, add);
+    return;
+  }
+  const std::vector<Configurations::Item> outer = configurations_.closure(configuration).outer;
+  std::size_t num_outs = 0;
+  for (const Configurations::Item& item : outer) {
+    const StateMasks::Mask& mask = state_masks_.of(item.state, configurations_, trie);
+    if (mask.many.size() != 0) set.unite(mask.many);
+    for (const TokenId token : mask.few) set.insert(token);
+    if (item.stack != Configurations::kBottom) num_outs += mask.outs.size();
+  }
+  if (num_outs > trie.size() / 4) {
+    walk(trie, 0, configurations_, configuration, add);
+    return;
+  }
+  for (const Configurations::Item& item : outer) {
+    if (item.stack == Configurations::kBottom) continue;
+    const StateMasks::Mask& mask = state_masks_.of(item.state, configurations_, trie);
+    if (mask.outs.empty()) continue;
+    const auto returns = configurations_.returns(item.stack);
+    const ConfigurationId outside = configurations_.find({returns.begin(), returns.end()});
+    for (const std::uint32_t node : mask.outs) walk(trie, node, configurations_, outside, add);
+  }
+}
+
+const TokenSet* TokenMasks::store(TokenSet set) {
+  std::uint64_t hash = 0;
+  for (const std::uint64_t word : set.words()) hash = mix_bits(hash ^ word);
+  const auto [first, last] = stored_.equal_range(hash);
+  for (auto it = first; it != last; ++it) {
+    if (std::ranges::equal(it->second->words(), set.words())) return it->second.get();
+  }
+  mask_memory_ += set.words().size_bytes() + 100;
+  return stored_.emplace(hash, std::make_unique<const TokenSet>(std::move(set)))->second.get();
+}
+
+bool TokenMasks::explore(std::size_t most_configurations, std::size_t most_work) {
+  constexpr std::uint32_t kUnknown = 0xFFFFFFFF;
+  std::vector<ConfigurationId> found;
+  std::vector<std::uint32_t> index_of;  // In `found`, of each configuration.
+  std::vector<std::vector<std::uint32_t>> before;
+  const auto add = [&](ConfigurationId configuration) {
+    if (configuration >= index_of.size()) index_of.resize(configurations_.size(), kUnknown);
+    if (index_of[configuration] == kUnknown) {
+      index_of[configuration] = static_cast<std::uint32_t>(found.size());
+      found.push_back(configuration);
+      before.emplace_back();
+    }
+    return index_of[configuration];
+  };
+  std::size_t work =
+      walk(vocabulary_.first, 0, configurations_, Configurations::kBegin, [&](std::uint32_t node, ConfigurationId to) {
+        if (!vocabulary_.first.tokens(node).empty()) add(to);
+      });
+  for (std::uint32_t i = 0; i < found.size(); ++i) {
+    if (found.size() > most_configurations || work > most_work) return false;
+    work += walk(vocabulary_.later, 0, configurations_, found[i], [&](std::uint32_t node, ConfigurationId to) {
+      if (vocabulary_.later.tokens(node).empty()) return;
+      std::vector<std::uint32_t>& sources = before[add(to)];
+      if (sources.empty() || sources.back() != i) sources.push_back(i);
+    });
+  }
+  std::vector<std::uint32_t> open;
+  completable_.assign(configurations_.size(), 0);
+  const auto mark = [&](std::uint32_t i) {
+    if (completable_[found[i]] == 0) open.push_back(i);
+    completable_[found[i]] = 1;
+  };
+  for (std::uint32_t i = 0; i < found.size(); ++i) {
+    if (configurations_.accepting(found[i])) mark(i);
+  }
+  while (!open.empty()) {
+    const std::uint32_t i = open.back();
+    open.pop_back();
+    for (const std::uint32_t source : before[i]) mark(source);
+  }
+  constexpr std::size_t kEagerMemory = std::size_t{64} << 20;
+  if (found.size() * (vocabulary_.num_tokens / 8 + 100) <= kEagerMemory) {
+    for (const ConfigurationId configuration : found) {
+      if (completable_[configuration] != 0) allowed(configuration);
+    }
+  }
+  return true;
+}
+
+}  // namespace semfuse

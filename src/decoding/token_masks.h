@@ -1,0 +1,116 @@
+// The tokens that may follow at each configuration, computed once each.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+#include "decoding/configurations.h"
+#include "decoding/token_trie.h"
+#include "semfuse/grammar.h"
+
+namespace semfuse {
+
+// Why a token that the grammar can read leads to the end of some sentence.
+enum class Promise {
+  bytes,     // Every byte that the grammar uses is a token.
+  explored,  // All configurations between tokens are known, and from which of them the end is reached.
+  relation,  // A Completion tells.
+  none       // It may not: the vocabulary is too large for an analysis.
+};
+
+// The same whatever rules are open around a state, so computed once for each state of the automaton.
+class StateMasks {
+ public:
+  struct Mask {
+    TokenSet many;                    // Tokens that stay within the rule, as a set if many,
+    std::vector<TokenId> few;         // else as a list.
+    std::vector<std::uint32_t> outs;  // Nodes of the trie at which the rule may end with tokens left to check.
+  };
+
+  StateMasks(std::size_t num_states, std::size_t num_tokens) : masks_(num_states), num_tokens_(num_tokens) {}
+
+  const Mask& of(StateId state, Configurations& configurations, const TokenTrie& trie);
+  std::size_t work() const { return work_; }      // Trie nodes visited.
+  std::size_t memory() const { return memory_; }  // Bytes, about.
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<const Mask>> masks_;
+  std::size_t num_tokens_;
+  std::size_t work_ = 0;
+  std::size_t memory_ = 0;
+};
+
+// Configurations with their masks. Shared between cursors: whoever uses it holds its mutex. References to masks stay
+// valid as long as the object.
+class TokenMasks {
+ public:
+  struct Vocabulary {
+    const TokenTrie& first;
+    const TokenTrie& later;
+    std::size_t num_tokens;
+    TokenId end;
+  };
+
+  TokenMasks(const Automaton& automaton, const Vocabulary& vocabulary, Promise promise, const Completion* completion,
+             StateMasks& state_masks);
+
+  std::mutex& mutex() { return mutex_; }
+  Configurations& configurations() { return configurations_; }
+
+  // Tokens that may follow at the beginning, and anywhere else.
+  TokenSet allowed_first();
+  const TokenSet& allowed(ConfigurationId configuration);
+
+  // Whether tokens lead from here, between two tokens, to the end of a sentence.
+  bool completable(ConfigurationId configuration);
+
+  // Finds all configurations between tokens. False if they are more than allowed; then the object is of no more use.
+  bool explore(std::size_t most_configurations, std::size_t most_work);
+
+  bool is_full() const { return promise_ != Promise::explored && memory() > kMostMemory; }
+  std::size_t memory() const { return configurations_.memory() + mask_memory_; }
+
+ private:
+  static constexpr std::size_t kMostMemory = std::size_t{256} << 20;
+
+  void add_readable(TokenSet& set, ConfigurationId configuration);
+  const TokenSet* store(TokenSet set);
+
+  Vocabulary vocabulary_;
+  Promise promise_;
+  StateMasks& state_masks_;
+  Configurations configurations_;
+  std::vector<const TokenSet*> masks_;    // Of each configuration, or null.
+  std::vector<signed char> completable_;  // Of each configuration: 1, 0, or -1 if not known.
+  std::unordered_multimap<std::uint64_t, std::unique_ptr<const TokenSet>> stored_;  // By hash; equal masks are one.
+  std::size_t mask_memory_ = 0;
+  std::mutex mutex_;
+};
+
+// Calls visit(node, configuration) for every node below `from` that the grammar can read from `begin` on, in order.
+// Returns how many nodes it looked at.
+template <typename Visit>
+std::size_t walk(const TokenTrie& trie, std::uint32_t from, Configurations& configurations, ConfigurationId begin,
+                 Visit visit) {
+  std::vector<ConfigurationId> at(trie.max_depth() + 1);
+  at[trie[from].depth] = begin;
+  std::size_t work = 0;
+  for (std::uint32_t i = from + 1; i < trie[from].end; ++work) {
+    const TokenTrie::Node& node = trie[i];
+    const ConfigurationId to = configurations.step(at[node.depth - 1], node.byte);
+    if (to == Configurations::kDead) {
+      i = node.end;
+      continue;
+    }
+    at[node.depth] = to;
+    visit(i, to);
+    ++i;
+  }
+  return work;
+}
+
+}  // namespace semfuse

@@ -1,0 +1,46 @@
+// The strings of all tokens as a tree of bytes.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "semfuse/vocabulary.h"
+
+namespace semfuse {
+
+// Nodes in depth-first order, so that a walk is a scan that jumps over subtrees: the children of node n are n + 1, the
+// end of that one, the end of that one, ..., before the end of n. Node 0 is the empty string.
+class TokenTrie {
+ public:
+  struct Node {
+    std::uint32_t end = 0;          // Past its last descendant.
+    std::uint32_t first_token = 0;  // In tokens(); those of the subtree reach to the first of node `end`.
+    std::uint32_t depth = 0;
+    std::uint8_t byte = 0;  // The last of its string.
+  };
+
+  // Empty strings stand for tokens that are never text.
+  explicit TokenTrie(std::span<const std::string> strings);
+
+  std::size_t size() const { return nodes_.size() - 1; }
+  const Node& operator[](std::uint32_t node) const { return nodes_[node]; }
+  // Tokens whose string is that of the node.
+  std::span<const TokenId> tokens(std::uint32_t node) const {
+    return {tokens_.data() + nodes_[node].first_token, tokens_.data() + nodes_[node + 1].first_token};
+  }
+  // Those and the ones of its descendants.
+  std::span<const TokenId> tokens_below(std::uint32_t node) const {
+    return {tokens_.data() + nodes_[node].first_token, tokens_.data() + nodes_[nodes_[node].end].first_token};
+  }
+  bool is_leaf(std::uint32_t node) const { return nodes_[node].end == node + 1; }
+  std::uint32_t max_depth() const { return max_depth_; }
+
+ private:
+  std::vector<Node> nodes_;  // And one past the end.
+  std::vector<TokenId> tokens_;
+  std::uint32_t max_depth_ = 0;
+};
+
+}  // namespace semfuse

@@ -1,0 +1,207 @@
+#include "semfuse/grammar.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "semfuse/error.h"
+#include "support/random_grammar.h"
+
+namespace semfuse {
+namespace {
+
+// Nothing if the grammar describes no sentence.
+std::optional<Grammar> parse(const ReferenceGrammar& grammar) {
+  try {
+    return Grammar::parse(grammar.gbnf(), "g", Lexicon::synthetic());
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("describes no sentence"), std::string::npos) << error.what();
+    return std::nullopt;
+  }
+}
+
+// Every text over a, b, c up to that length, shortest first.
+std::vector<std::string> short_texts(std::size_t longest) {
+  std::vector<std::string> texts = {""};
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    if (texts[i].size() == longest) break;
+    for (char c = 'a'; c <= 'c'; ++c) texts.push_back(texts[i] + c);
+  }
+  return texts;
+}
+
+TEST(GrammarProperty, AgreesWithAPlainRecogniser) {
+  const std::vector<std::string> texts = short_texts(4);
+  std::size_t num_grammars = 0;
+  for (std::uint64_t seed = 0; seed < 1500; ++seed) {
+    const ReferenceGrammar reference = random_grammar(seed);
+    SCOPED_TRACE(testing::Message() << "case " << seed << ":\n" << reference.gbnf());
+    const std::optional<Grammar> grammar = parse(reference);
+    RandomStream random(seed, RandomPurpose::held_out, 78);
+    num_grammars += grammar ? 1 : 0;
+    for (int i = 0; i < 12; ++i) {
+      std::string text = texts[random.next_below(texts.size())];
+      if (i % 3 == 0) text += texts[random.next_below(texts.size())];
+      const bool accepted = reference.accepts(text);
+      if (!grammar) {
+        ASSERT_FALSE(accepted) << text;
+        continue;
+      }
+      const Grammar::Match match = grammar->match(text);
+      ASSERT_EQ(match.accepted, accepted) << "\"" << text << "\"";
+      ASSERT_LE(match.offset, text.size());
+      ASSERT_FALSE(match.expected.empty());
+      // What was read can be completed, and says how.
+      if (match.offset < text.size()) {
+        ASSERT_EQ(grammar->match(text.substr(0, match.offset)).offset, match.offset);
+      }
+    }
+  }
+  EXPECT_GT(num_grammars, 700u);
+}
+
+TokenSurfaces random_surfaces(RandomStream& random, bool bytes) {
+  TokenSurfaces surfaces;
+  surfaces.first = {"", "", ""};
+  surfaces.later = {"", "", ""};
+  const auto add = [&](const std::string& first, const std::string& later) {
+    surfaces.first.push_back(first);
+    surfaces.later.push_back(later);
+  };
+  if (bytes) {
+    for (const char* letter : {"a", "b", "c"}) add(letter, letter);
+  }
+  const std::vector<std::string> texts = short_texts(3);
+  const std::uint64_t num_tokens = 1 + random.next_below(6);
+  const bool same = random.next_below(2) == 0;
+  for (std::uint64_t i = 0; i < num_tokens; ++i) {
+    const std::string first = texts[random.next_below(texts.size())];
+    add(first, same ? first : texts[random.next_below(texts.size())]);
+  }
+  return surfaces;
+}
+
+// Whether tokens lead from the text to a sentence, trying all continuations of up to so many letters: every answer it
+// gives is right when it is yes.
+class Completer {
+ public:
+  Completer(const ReferenceGrammar& grammar, const TokenSurfaces& surfaces) : grammar_(grammar), surfaces_(surfaces) {}
+
+  bool accepts(const std::string& text) {
+    const auto found = known_.find(text);
+    if (found != known_.end()) return found->second;
+    return known_[text] = grammar_.accepts(text);
+  }
+
+  bool completes(const std::string& text, std::size_t longest) {
+    std::set<std::string> seen = {text};
+    std::vector<std::string> open = {text};
+    while (!open.empty()) {
+      const std::string here = open.back();
+      open.pop_back();
+      if (accepts(here)) return true;
+      for (const std::string& token : surfaces_.later) {
+        if (token.empty() || here.size() + token.size() > longest) continue;
+        if (seen.insert(here + token).second) open.push_back(here + token);
+      }
+    }
+    return false;
+  }
+
+ private:
+  const ReferenceGrammar& grammar_;
+  const TokenSurfaces& surfaces_;
+  std::map<std::string, bool> known_;
+};
+
+// allowed() against trying every token: what is said to be allowed leads to an end (by following it), and what brute
+// force completes within a few letters is allowed.
+TEST(GrammarProperty, AllowedIsWhatCanBeCompleted) {
+  std::size_t num_compiled = 0;
+  for (std::uint64_t seed = 0; seed < 1200; ++seed) {
+    const ReferenceGrammar reference = random_grammar(seed);
+    const std::optional<Grammar> grammar = parse(reference);
+    if (!grammar) continue;
+    RandomStream random(seed, RandomPurpose::held_out, 79);
+    const TokenSurfaces surfaces = random_surfaces(random, seed % 3 == 0);
+    Completer completer(reference, surfaces);
+    SCOPED_TRACE(testing::Message() << "case " << seed << ":\n" << reference.gbnf());
+    std::optional<CompiledGrammar> compiled;
+    try {
+      compiled.emplace(*grammar, surfaces);
+    } catch (const Error&) {
+      ASSERT_FALSE(completer.accepts(""));
+      for (const std::string& first : surfaces.first)
+        ASSERT_TRUE(first.empty() || !completer.completes(first, 5)) << first;
+      continue;
+    }
+    ++num_compiled;
+    GrammarCursor cursor = compiled->begin();
+    std::string text;
+    for (int step = 0; step < 4; ++step) {
+      SCOPED_TRACE(testing::Message() << "after \"" << text << "\"");
+      const TokenSet allowed = cursor.allowed();
+      ASSERT_GT(allowed.count(), 0u);
+      ASSERT_EQ(cursor.can_end(), completer.accepts(text));
+      ASSERT_EQ(allowed.contains(surfaces.end), cursor.can_end());
+      for (std::size_t i = 3; i < surfaces.later.size(); ++i) {
+        const auto id = static_cast<TokenId>(i);
+        const std::string& token = (step == 0 ? surfaces.first : surfaces.later)[i];
+        GrammarCursor copy = cursor;
+        ASSERT_EQ(copy.advance(id), allowed.contains(id)) << token;
+        ASSERT_FALSE(token.empty() && allowed.contains(id));
+        const bool completes = !token.empty() && completer.completes(text + token, text.size() + 4);
+        ASSERT_TRUE(!completes || allowed.contains(id)) << token;
+      }
+      const std::vector<TokenId> ids = allowed.ids();
+      const TokenId chosen = ids[random.next_below(ids.size())];
+      text += (step == 0 ? surfaces.first : surfaces.later)[static_cast<std::size_t>(chosen)];
+      ASSERT_TRUE(cursor.advance(chosen));
+      if (cursor.ended()) break;
+    }
+  }
+  EXPECT_GT(num_compiled, 400u);
+}
+
+// Random walks through allowed() never meet a dead end, and what ends is a sentence.
+TEST(GrammarProperty, FollowingAllowedEndsInASentence) {
+  std::size_t num_ended = 0;
+  for (std::uint64_t seed = 0; seed < 1500; ++seed) {
+    const ReferenceGrammar reference = random_grammar(seed + 50000);
+    const std::optional<Grammar> grammar = parse(reference);
+    if (!grammar) continue;
+    RandomStream random(seed, RandomPurpose::held_out, 80);
+    const TokenSurfaces surfaces = random_surfaces(random, seed % 2 == 0);
+    SCOPED_TRACE(testing::Message() << "case " << seed << ":\n" << reference.gbnf());
+    std::optional<CompiledGrammar> compiled;
+    try {
+      compiled.emplace(*grammar, surfaces);
+    } catch (const Error&) {
+      continue;
+    }
+    for (int repeat = 0; repeat < 3; ++repeat) {
+      GrammarCursor cursor = compiled->begin();
+      std::string text;
+      for (int step = 0; step < 12 && !cursor.ended(); ++step) {
+        const std::vector<TokenId> ids = cursor.allowed().ids();
+        ASSERT_FALSE(ids.empty()) << text;
+        ASSERT_EQ(cursor.forced().has_value(), ids.size() == 1);
+        ASSERT_FALSE(cursor.expected().empty());
+        const bool end = cursor.can_end() && random.next_below(2) == 0;
+        const TokenId chosen = end ? surfaces.end : ids[random.next_below(ids.size())];
+        text += (step == 0 ? surfaces.first : surfaces.later)[static_cast<std::size_t>(chosen)];
+        ASSERT_TRUE(cursor.advance(chosen));
+      }
+      if (!cursor.ended()) continue;
+      ++num_ended;
+      ASSERT_TRUE(reference.accepts(text)) << text;
+    }
+  }
+  EXPECT_GT(num_ended, 800u);
+}
+
+}  // namespace
+}  // namespace semfuse
