@@ -17,5 +17,7 @@ Command corpus_command(CLI::App& program);
 Command features_command(CLI::App& program);
 Command train_command(CLI::App& program);
 Command inspect_command(CLI::App& program);
+Command generate_command(CLI::App& program);
+Command grammar_command(CLI::App& program);
 
 }  // namespace semfuse

@@ -53,16 +53,17 @@ std::string unknown_argument(const CLI::App& program) {
 }
 
 int run(int argc, char** argv, std::string& purpose) {
-  CLI::App program("Trains and measures small Transformer language models with readable controls.", "semfuse");
+  CLI::App program("Trains, measures and runs small Transformer language models with readable controls.", "semfuse");
   program.set_version_flag("--version", "semfuse " SEMFUSE_VERSION);
   program.footer(
       "Examples:\n"
       "  semfuse train --preset paper-fusion --out run\n"
+      "  semfuse generate run --n 5\n"
       "  semfuse inspect run\n"
       "  semfuse features \"Alice reviews the paper, very good!\"\n\n"
       "`semfuse COMMAND --help` explains a command.\n");
-  const std::vector<Command> commands = {corpus_command(program), features_command(program), train_command(program),
-                                         inspect_command(program)};
+  const std::vector<Command> commands = {corpus_command(program),  features_command(program), train_command(program),
+                                         inspect_command(program), generate_command(program), grammar_command(program)};
   // Extra arguments are found below, before a missing option is complained of: one is often the other, misspelt.
   program.allow_extras();
   for (const Command& command : commands) command.app->allow_extras();

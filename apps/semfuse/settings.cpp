@@ -41,16 +41,18 @@ void apply_settings(Experiment& experiment, const std::vector<std::string>& assi
   }
 }
 
-std::size_t parse_threads(const std::optional<std::string>& text) {
-  if (!text) return 0;
-  std::size_t threads = 0;
-  const char* last = text->data() + text->size();
-  const auto [end, code] = std::from_chars(text->data(), last, threads);
-  if (code != std::errc() || end != last || threads < 1 || threads > kMaxThreads) {
-    throw Error(
-        fmt::format("--threads is {}; it must be a whole number from 1 to {}", quoted_text(*text), kMaxThreads));
+std::uint64_t parse_whole(std::string_view option, std::string_view text, std::uint64_t low, std::uint64_t high) {
+  std::uint64_t number = 0;
+  const char* last = text.data() + text.size();
+  const auto [end, code] = std::from_chars(text.data(), last, number);
+  if (code != std::errc() || end != last || number < low || number > high) {
+    throw Error(fmt::format("{} is {}; it must be a whole number from {} to {}", option, quoted_text(text), low, high));
   }
-  return threads;
+  return number;
+}
+
+std::size_t parse_threads(const std::optional<std::string>& text) {
+  return text ? parse_whole("--threads", *text, 1, kMaxThreads) : 0;
 }
 
 void require_memory(double bytes, std::string_view purpose, std::string_view advice) {

@@ -1,0 +1,93 @@
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "command.h"
+#include "grammar_file.h"
+#include "semfuse/checkpoint.h"
+#include "semfuse/error.h"
+#include "terminal.h"
+
+namespace semfuse {
+
+Grammar find_grammar(const std::string& name_or_path, const Lexicon& lexicon) {
+  std::error_code ignored;
+  const bool looks_like_path = name_or_path.find('/') != std::string::npos || name_or_path.ends_with(".gbnf");
+  if (looks_like_path || std::filesystem::exists(name_or_path, ignored)) return Grammar::load(name_or_path, lexicon);
+  return Grammar::builtin(name_or_path, lexicon);
+}
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct Options {
+  std::string action;
+  std::string grammar;
+  std::vector<std::string> sentences;
+  std::optional<std::string> run;
+  bool json = false;
+};
+
+std::string verdict(const std::string& sentence, const Grammar::Match& match) {
+  if (match.accepted) return fmt::format("in the language: \"{}\"\n", printable(sentence));
+  const std::string before = sentence.substr(0, match.offset);
+  const std::string found = match.offset < sentence.size()
+                                ? fmt::format("\"{}\"", printable(sentence.substr(match.offset, 20)))
+                                : std::string("the end");
+  return fmt::format("not in the language: \"{}\"\n  after \"{}\" (byte {}) comes {}; expected {}\n",
+                     printable(sentence), printable(before), match.offset, found, fmt::join(match.expected, " or "));
+}
+
+int check(const Options& options) {
+  std::optional<Checkpoint> checkpoint;
+  if (options.run) checkpoint = load_checkpoint(*options.run);
+  const Lexicon lexicon = checkpoint ? checkpoint->model.feature_bank().lexicon() : Lexicon::synthetic();
+  const Grammar grammar = find_grammar(options.grammar, lexicon);
+  if (checkpoint) CompiledGrammar(grammar, TokenSurfaces::of(checkpoint->model.vocabulary()));
+
+  bool all_accepted = true;
+  std::string text = fmt::format("{}: well formed{}\n", printable(options.grammar),
+                                 checkpoint ? "; the model's vocabulary can complete it" : "");
+  Json sentences = Json::array();
+  for (const std::string& sentence : options.sentences) {
+    const Grammar::Match match = grammar.match(sentence);
+    all_accepted = all_accepted && match.accepted;
+    text += verdict(sentence, match);
+    sentences.push_back({{"text", sentence}, {"accepted", match.accepted}});
+    if (!match.accepted) {
+      sentences.back()["offset"] = match.offset;
+      sentences.back()["expected"] = match.expected;
+    }
+  }
+  const Json object = {{"grammar", options.grammar}, {"well_formed", true}, {"sentences", std::move(sentences)}};
+  Terminal(stdout).print(options.json ? object.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n' : text);
+  return all_accepted ? 0 : 1;
+}
+
+}  // namespace
+
+Command grammar_command(CLI::App& program) {
+  CLI::App* app = program.add_subcommand("grammar", "Check a grammar and sentences against it");
+  const auto options = std::make_shared<Options>();
+  app->add_option("ACTION", options->action, "check")->required()->check(CLI::IsMember({"check"}));
+  app->add_option("FILE", options->grammar, "A GBNF file, or a built-in grammar: one-clause, two-clause, json")
+      ->required();
+  app->add_option("SENTENCE", options->sentences, "Sentences to look for in the language");
+  app->add_option("--run", options->run,
+                  "Take the lexicon of this model (otherwise the built-in one), and see whether its vocabulary can "
+                  "complete the grammar")
+      ->type_name("RUN");
+  app->add_flag("--json", options->json, "Print one JSON object");
+  app->footer(
+      "Exit code 0 if every sentence is in the language, 1 if one is not, 2 if the grammar is not well formed.\n\n"
+      "Examples:\n"
+      "  semfuse grammar check grammars/two-clause.gbnf\n"
+      "  semfuse grammar check one-clause \"Alice reviews the paper, very good!\" \"Alice reviews\"\n");
+  return {.app = app, .purpose = "this grammar", .run = [options] { return check(*options); }};
+}
+
+}  // namespace semfuse

@@ -1,0 +1,167 @@
+#include <cmath>
+#include <fstream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "e2e/semfuse_program.h"
+
+namespace semfuse {
+namespace {
+
+using testing::HasSubstr;
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
+}
+
+class GenerateCommand : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    folder_ = std::make_unique<TemporaryFolder>();
+    ASSERT_EQ(semfuse_program(tiny_training(run(), {"--preset", "paper-fusion"})).exit_code, 0);
+  }
+  static void TearDownTestSuite() { folder_.reset(); }
+  static std::string run() { return *folder_ / "run"; }
+
+  static ProcessResult generate(const Arguments& more) {
+    Arguments arguments = {"generate", run()};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return semfuse_program(arguments);
+  }
+  static void expect_generate_refused(const Arguments& more, const std::string& part) {
+    Arguments arguments = {"generate", run()};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    expect_refused(arguments, part);
+  }
+  static std::string grammar_file(const std::string& text) {
+    const std::string path = *folder_ / "grammar.gbnf";
+    std::ofstream(path) << text;
+    return path;
+  }
+
+ private:
+  static inline std::unique_ptr<TemporaryFolder> folder_;
+};
+
+TEST_F(GenerateCommand, PrintsOneSentenceALine) {
+  const ProcessResult result = generate({"--n", "5", "--seed", "1", "--grammar", "one-clause"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(result.err, "");
+  const auto lines = lines_of(result.out);
+  ASSERT_EQ(lines.size(), 5u);
+  for (const std::string& line : lines) {
+    EXPECT_THAT(line, testing::MatchesRegex("[A-Z][a-z]+ [a-z]+ the [a-z]+, [a-z]+ [a-z]+[.!?]"));
+  }
+}
+
+TEST_F(GenerateCommand, TheSameForAnyNumberOfThreads) {
+  const std::string one = generate({"--n", "40", "--seed", "3", "--max-tokens", "12", "--threads", "1"}).out;
+  EXPECT_EQ(lines_of(one).size(), 40u);
+  EXPECT_EQ(one, generate({"--n", "40", "--seed", "3", "--max-tokens", "12", "--threads", "3"}).out);
+  EXPECT_NE(one, generate({"--n", "40", "--seed", "4", "--max-tokens", "12"}).out);
+}
+
+TEST_F(GenerateCommand, ThePromptIsPartOfTheSentence) {
+  const ProcessResult result = generate({"--n", "3", "--grammar", "two-clause", "--prompt", "Carol starts the model,"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  for (const std::string& line : lines_of(result.out))
+    EXPECT_THAT(line, testing::StartsWith("Carol starts the model, "));
+}
+
+TEST_F(GenerateCommand, JsonHoldsTextTokensAndLogProbabilities) {
+  const ProcessResult result = generate({"--n", "2", "--json", "--preset", "paper-positive", "--explain"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  for (const std::string& line : lines_of(result.out)) {
+    const nlohmann::json json = nlohmann::json::parse(line);
+    EXPECT_EQ(json["tokens"].size(), 9u);
+    EXPECT_EQ(json["tokens"].back(), "<eos>");
+    EXPECT_EQ(json["tokens"][7], "!");
+    EXPECT_EQ(json["log_probabilities"].size(), 9u);
+    EXPECT_EQ(json["grammar_state"], "complete");
+    EXPECT_EQ(json["finish"], "end");
+    for (const nlohmann::json& token : json["explanation"]) {
+      EXPECT_NEAR(token["grammar"].get<double>(),
+                  token["model"].get<double>() / (1.0 - token["removed_by_grammar"].get<double>()), 1e-6);
+    }
+  }
+}
+
+TEST_F(GenerateCommand, ExplainPrintsATable) {
+  const ProcessResult result =
+      generate({"--grammar", "one-clause", "--control", "neg_high=0.95,is_question=1", "--explain"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("the model alone"));
+  EXPECT_THAT(result.out, HasSubstr("adjective"));
+  EXPECT_THAT(result.out, HasSubstr("?"));
+}
+
+TEST_F(GenerateCommand, ABudgetThatEndsFirstIsSaid) {
+  const ProcessResult result = generate({"--grammar", "one-clause", "--max-tokens", "3", "--n", "2"});
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_THAT(result.err, HasSubstr("2 of 2 sentences reached --max-tokens 3"));
+  const auto json = nlohmann::json::parse(generate({"--grammar", "one-clause", "--max-tokens", "3", "--json"}).out);
+  EXPECT_EQ(json["finish"], "max_tokens");
+  EXPECT_EQ(json["grammar_state"], "incomplete");
+  EXPECT_FALSE(json["expected"].empty());
+}
+
+TEST_F(GenerateCommand, ReadsAGrammarFile) {
+  const std::string path = grammar_file(
+      "root ::= \"Eve\" rest\nrest ::= \" \" (\"reviews\" | \"trains\") \" the paper\" (\",\" rest | \".\")\n");
+  const ProcessResult result = generate({"--n", "4", "--grammar", path, "--max-tokens", "60"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  for (const std::string& line : lines_of(result.out)) EXPECT_THAT(line, testing::StartsWith("Eve "));
+}
+
+TEST_F(GenerateCommand, RefusesBadInput) {
+  expect_generate_refused({"--prompt", "Carol flies"}, "word 2 \"flies\"");
+  expect_generate_refused({"--prompt", "starts", "--grammar", "one-clause"}, "word 1 \"starts\"");
+  expect_generate_refused({"--control", "pos_high=0.9"}, "--grammar");
+  expect_generate_refused({"--control", "pos_hihg=0.9", "--grammar", "one-clause"}, "did you mean \"pos_high\"");
+  expect_generate_refused({"--control", "pos_high=2", "--grammar", "one-clause"}, "from 0 to 1");
+  expect_generate_refused({"--preset", "paper-postive"}, "paper-positive");
+  expect_generate_refused({"--grammar", "one-claus"}, "one-clause");
+  expect_generate_refused({"--grammar", "/nowhere/x.gbnf"}, "/nowhere/x.gbnf");
+  expect_generate_refused({"--temperature", "-1"}, "temperature");
+  expect_generate_refused({"--temperature", "nan"}, "temperature");
+  expect_generate_refused({"--top-p", "0"}, "top-p");
+  expect_generate_refused({"--top-k", "-3"}, "--top-k");
+  expect_generate_refused({"--max-tokens", "0"}, "max-tokens");
+  expect_generate_refused({"--max-tokens", "99999999999"}, "max-tokens");
+  expect_generate_refused({"--n", "-1"}, "--n");
+  expect_generate_refused({"--tempreature", "1"}, "--temperature");
+  expect_generate_refused({"--grammar", grammar_file("root ::= \"Zoe\"\n")}, "vocabulary");
+  expect_generate_refused({"--grammar", grammar_file("root ::= (\"a\"\n")}, "grammar.gbnf:");
+  expect_generate_refused({"--grammar", grammar_file("")}, "root");
+  expect_refused({"generate", "/nowhere"}, "/nowhere");
+  expect_refused({"generate"}, "RUN");
+}
+
+TEST_F(GenerateCommand, NoSentencesAreNoLines) {
+  const ProcessResult result = generate({"--n", "0"});
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_EQ(result.out, "");
+}
+
+TEST_F(GenerateCommand, GrammarCheckSaysWhereASentenceLeaves) {
+  const ProcessResult good =
+      semfuse_program({"grammar", "check", "two-clause", "--run", run(),
+                       "Alice reviews the paper, very good and she trains the model, slightly bad."});
+  EXPECT_EQ(good.exit_code, 0) << good.out << good.err;
+  EXPECT_THAT(good.out, HasSubstr("in the language"));
+  const ProcessResult bad = semfuse_program({"grammar", "check", "one-clause", "Alice reviews the paper very good!"});
+  EXPECT_EQ(bad.exit_code, 1);
+  EXPECT_THAT(bad.out, HasSubstr("not in the language"));
+  EXPECT_THAT(bad.out, HasSubstr("after \"Alice reviews the paper\" (byte 23)"));
+  EXPECT_THAT(bad.out, HasSubstr("\",\""));
+  expect_refused({"grammar", "check", grammar_file("root ::= x\n")}, "grammar.gbnf:1:10");
+  expect_refused({"grammar", "chekc", "one-clause"}, "check");
+  expect_refused({"grammar", "check"}, "FILE");
+}
+
+}  // namespace
+}  // namespace semfuse

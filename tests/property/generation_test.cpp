@@ -1,0 +1,103 @@
+// Whatever the grammar, the vocabulary and the model: what is generated is in the language.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "core/random.h"
+#include "semfuse/error.h"
+#include "semfuse/generator.h"
+
+namespace semfuse {
+namespace {
+
+const std::vector<std::string> kWords = {"a", "ab", "b", "ba", "cat", "catalogue", "dog", ",", ".", "!", "the", "then"};
+
+std::string random_expression(RandomStream& random, int depth, std::size_t num_rules) {
+  switch (random.next_below(depth > 0 ? 8 : 3)) {
+    case 0:
+    case 1: {
+      const std::string& word = kWords[random.next_below(kWords.size())];
+      const bool mark = word == "," || word == "." || word == "!";
+      return fmt::format("\"{}{}\"", mark ? "" : " ", word);
+    }
+    case 2:
+      return fmt::format("r{}", random.next_below(num_rules));
+    case 3:
+      return fmt::format("({} | {})", random_expression(random, depth - 1, num_rules),
+                         random_expression(random, depth - 1, num_rules));
+    case 4:
+      return fmt::format("({}){}", random_expression(random, depth - 1, num_rules),
+                         std::vector<std::string>{"?", "*", "+", "{0,2}"}[random.next_below(4)]);
+    case 5:
+      return fmt::format("\" \" [{}] [a-z]*", std::vector<std::string>{"a-c", "abd", "^a", "ct"}[random.next_below(4)]);
+    default:
+      return fmt::format("{} {}", random_expression(random, depth - 1, num_rules),
+                         random_expression(random, depth - 1, num_rules));
+  }
+}
+
+std::string random_grammar(RandomStream& random) {
+  const std::size_t num_rules = 1 + random.next_below(3);
+  std::string text =
+      fmt::format("root ::= \"{}\" {}\n", kWords[random.next_below(7)], random_expression(random, 2, num_rules));
+  for (std::size_t r = 0; r < num_rules; ++r) {
+    text += fmt::format("r{} ::= {} | \"{}\"\n", r, random_expression(random, 2, num_rules),
+                        random.next_below(2) ? "." : " dog");
+  }
+  return text;
+}
+
+Vocabulary random_vocabulary(RandomStream& random) {
+  std::vector<std::string> words;
+  for (const std::string& word : kWords) {
+    if (random.next_below(5) > 0) words.push_back(word);
+  }
+  words.push_back("dog");
+  return Vocabulary::from_words(words);
+}
+
+TEST(Generation, StaysInTheLanguage) {
+  constexpr int kModels = 100;
+  const int grammars = std::getenv("SEMFUSE_LONG") ? 100 : 10;
+  RandomStream random(11, RandomPurpose::corpus_val);
+  int ended = 0, refused = 0, cut = 0;
+  for (int m = 0; m < kModels; ++m) {
+    const ModelOptions options = {.width = 8,
+                                  .layers = 1,
+                                  .heads = 2,
+                                  .feed_forward = 8,
+                                  .attention = m % 2 == 0 ? AttentionMask::causal : AttentionMask::bidirectional,
+                                  .fusion = m % 4 == 3};
+    const LanguageModel model(options, random_vocabulary(random), FeatureBank(Lexicon::synthetic()), 100 + m);
+    const Generator generator(model);
+    for (int g = 0; g < grammars; ++g) {
+      const std::string text = random_grammar(random);
+      GenerationRequest request{.max_tokens = 30, .seed = static_cast<std::uint64_t>(g)};
+      std::optional<Grammar> grammar;
+      try {
+        grammar = Grammar::parse(text, "random", model.feature_bank().lexicon());
+        request.grammar = std::make_shared<CompiledGrammar>(*grammar, TokenSurfaces::of(model.vocabulary()));
+      } catch (const Error&) {
+        ++refused;
+        continue;
+      }
+      const Generation generation = generator.generate(request);
+      const Grammar::Match match = grammar->match(generation.text);
+      if (generation.finish == Generation::Finish::ended) {
+        ++ended;
+        ASSERT_TRUE(match.accepted) << text << "\n" << generation.text;
+        ASSERT_EQ(generation.grammar, Generation::GrammarState::complete);
+      } else {
+        ++cut;
+        ASSERT_EQ(generation.words.size(), request.max_tokens);
+        ASSERT_EQ(match.offset, generation.text.size()) << text << "\n" << generation.text;
+        ASSERT_EQ(match.accepted, generation.grammar == Generation::GrammarState::complete);
+      }
+    }
+  }
+  EXPECT_GT(ended, 30 * grammars) << refused << " refused, " << cut << " cut";
+}
+
+}  // namespace
+}  // namespace semfuse
