@@ -13,9 +13,10 @@ namespace semfuse {
 namespace {
 
 // Limits on the search for all configurations between tokens. A grammar with recursion may have no end of them.
-constexpr std::size_t kMostConfigurations = 20'000;
-constexpr std::size_t kMostRecursiveConfigurations = 500;
-constexpr std::size_t kMostExploredNodes = 40'000'000;
+constexpr TokenMasks::Limits kRegularLimits = {
+    .configurations = 20'000, .work = 40'000'000, .memory = std::size_t{128} << 20};
+constexpr TokenMasks::Limits kRecursiveLimits = {
+    .configurations = 500, .work = 40'000'000, .memory = std::size_t{4} << 20};
 
 // Limits on what is computed before the first text, not on what may follow.
 constexpr std::size_t kPrecomputedNodes = 20'000'000;
@@ -84,8 +85,7 @@ void CompiledGrammar::State::choose_promise() {
   }
   promise = Promise::explored;
   masks_ = new_masks();
-  const bool recursive = automaton().has_calls();
-  if (masks_->explore(recursive ? kMostRecursiveConfigurations : kMostConfigurations, kMostExploredNodes)) return;
+  if (masks_->explore(automaton().has_calls() ? kRecursiveLimits : kRegularLimits)) return;
   masks_.reset();
   completion = std::make_unique<const Completion>(automaton(), first_trie(), later);
   promise = completion->finished() ? Promise::relation : Promise::none;

@@ -51,14 +51,16 @@ Configurations::Configurations(const Automaton& automaton, const Completion* com
 
 ConfigurationId Configurations::find(std::vector<Item> items) {
   // An item at the end of its rule is the places that the rule returns to.
-  std::unordered_set<StackId> returned;
+  std::unordered_set<std::uint64_t> seen;
   std::size_t num_kept = 0;
   for (std::size_t i = 0; i < items.size(); ++i) {
     const Item item = items[i];
     if (item.state != Automaton::kEnd || item.stack == kBottom) {
       items[num_kept++] = item;
-    } else if (returned.insert(item.stack).second) {
-      items.insert(items.end(), returns_[item.stack].begin(), returns_[item.stack].end());
+    } else {
+      for (const Item& target : returns_[item.stack]) {
+        if (seen.insert(std::uint64_t{target.state} << 32 | target.stack).second) items.push_back(target);
+      }
       check_size(items.size());
     }
   }

@@ -124,7 +124,7 @@ const TokenSet* TokenMasks::store(TokenSet set) {
   return stored_.emplace(hash, std::make_unique<const TokenSet>(std::move(set)))->second.get();
 }
 
-bool TokenMasks::explore(std::size_t most_configurations, std::size_t most_work) {
+bool TokenMasks::explore(const Limits& limits) {
   constexpr std::uint32_t kUnknown = 0xFFFFFFFF;
   std::vector<ConfigurationId> found;
   std::vector<std::uint32_t> index_of;  // In `found`, of each configuration.
@@ -143,7 +143,7 @@ bool TokenMasks::explore(std::size_t most_configurations, std::size_t most_work)
         if (!vocabulary_.first.tokens(node).empty()) add(to);
       });
   for (std::uint32_t i = 0; i < found.size(); ++i) {
-    if (found.size() > most_configurations || work > most_work) return false;
+    if (found.size() > limits.configurations || work > limits.work || memory() > limits.memory) return false;
     work += walk(vocabulary_.later, 0, configurations_, found[i], [&](std::uint32_t node, ConfigurationId to) {
       if (vocabulary_.later.tokens(node).empty()) return;
       std::vector<std::uint32_t>& sources = before[add(to)];

@@ -69,7 +69,12 @@ class TokenMasks {
   bool completable(ConfigurationId configuration);
 
   // Finds all configurations between tokens. False if they are more than allowed; then the object is of no more use.
-  bool explore(std::size_t most_configurations, std::size_t most_work);
+  struct Limits {
+    std::size_t configurations;
+    std::size_t work;    // Trie nodes visited.
+    std::size_t memory;  // Bytes.
+  };
+  bool explore(const Limits& limits);
 
   bool is_full() const { return promise_ != Promise::explored && memory() > kMostMemory; }
   std::size_t memory() const { return configurations_.memory() + mask_memory_; }

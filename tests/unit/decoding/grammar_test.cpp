@@ -80,7 +80,7 @@ TEST(Grammar, ClassesAreExactlyTheirCharacters) {
     }
     return text;
   };
-  for (char32_t c = 0; c <= 0x10FFFF; c += c < 0x900 || (c > 0xD700 && c < 0x10100) || c > 0x10FF00 ? 1 : 97) {
+  for (char32_t c = 0; c <= 0x10FFFF; c += c < 0x900 || (c > 0xD700 && c < 0x10100) || c > 0x10FF00 ? 3 : 197) {
     if (c >= 0xD800 && c <= 0xDFFF) continue;
     ASSERT_EQ(grammar.match(utf8(c)).accepted, inside(c)) << static_cast<std::uint32_t>(c);
   }
@@ -215,7 +215,7 @@ TEST(Grammar, RulesThatDoubleStaySmall) {
     gbnf += fmt::format("r{0} ::= r{1} r{1}\n", i, i + 1);
   }
   const Grammar grammar = parse(gbnf + "r60 ::= \"a\" | \"\"\n");
-  EXPECT_TRUE(grammar.match(std::string(500, 'a')).accepted);
+  EXPECT_TRUE(grammar.match(std::string(100, 'a')).accepted);
   EXPECT_FALSE(grammar.match("ab").accepted);
 }
 
