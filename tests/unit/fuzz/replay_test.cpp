@@ -7,6 +7,7 @@
 
 #include "fuzz/checkpoint_entry.h"
 #include "fuzz/experiment_entry.h"
+#include "fuzz/grammar_entry.h"
 #include "fuzz/parity_case_entry.h"
 #include "fuzz/tensor_archive_entry.h"
 #include "io/file.h"
