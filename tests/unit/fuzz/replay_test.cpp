@@ -83,6 +83,10 @@ TEST(FuzzReplay, Experiment) {
   replay("experiment", [](const Bytes& bytes) { return fuzz_experiment(bytes); });
 }
 
+TEST(FuzzReplay, Grammar) {
+  replay("grammar", [](const Bytes& bytes) { return fuzz_grammar(bytes); });
+}
+
 TEST(FuzzReplay, Checkpoint) {
   replay("checkpoint", [](const Bytes& bytes) { return fuzz_checkpoint(bytes); });
 }
