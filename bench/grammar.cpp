@@ -187,7 +187,11 @@ int run(const std::string& folder) {
   std::vector<std::vector<TokenId>> json_texts;
   for (std::uint64_t i = 0; i < 100; ++i) {
     RandomStream random(i, RandomPurpose::held_out, 9);
-    json_texts.push_back(tokenizer.tokenize(random_json(random, 4)));
+    std::string text = "{";
+    for (int member = 0; member < 8; ++member) {
+      text += fmt::format("{}\"field{}\": {}", member > 0 ? ", " : "", member, random_json(random, 4));
+    }
+    json_texts.push_back(tokenizer.tokenize(text + "}"));
   }
   nlohmann::json rows = nlohmann::json::array();
   rows.push_back(measure("two-clause", two_clause, words, word_texts));

@@ -40,7 +40,7 @@ CompiledGrammar::State::State(const Grammar& grammar_in, TokenSurfaces surfaces_
     : grammar(grammar_in),
       surfaces(std::move(surfaces_in)),
       later(surfaces.later),
-      state_masks(automaton().size(), surfaces.later.size()),
+      state_masks(later, surfaces.later, automaton().size()),
       nothing(surfaces.later.size()) {
   if (surfaces.first != surfaces.later) first.emplace(surfaces.first);
   choose_promise();
@@ -96,7 +96,7 @@ void CompiledGrammar::State::precompute_state_masks() {
     if (state_masks.work() > kPrecomputedNodes || state_masks.memory() > kPrecomputedMemory) return;
     if (masks_->configurations().memory() > kPrecomputedMemory) return;
     if (!automaton()[state].bytes.empty() || !automaton()[state].calls.empty()) {
-      state_masks.of(state, masks_->configurations(), later);
+      state_masks.of(state, masks_->configurations());
     }
   }
 }

@@ -1,38 +1,61 @@
 #include "decoding/token_masks.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "core/random.h"
 
 namespace semfuse {
+namespace {
 
-const StateMasks::Mask& StateMasks::of(StateId state, Configurations& configurations, const TokenTrie& trie) {
+// In four lanes, since each multiplication waits for the one before.
+std::uint64_t hash_of(std::span<const std::uint64_t> words) {
+  std::array<std::uint64_t, 4> lanes = {1, 2, 3, 4};
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    std::uint64_t& lane = lanes[i % 4];
+    lane = (lane ^ words[i]) * 0x9E3779B97F4A7C15ull;
+    lane ^= lane >> 29;
+  }
+  return mix_bits(lanes[0] ^ mix_bits(lanes[1] ^ mix_bits(lanes[2] ^ mix_bits(lanes[3]))));
+}
+
+}  // namespace
+
+const StateMasks::Mask& StateMasks::of(StateId state, Configurations& configurations) {
   const std::lock_guard lock(mutex_);
   if (masks_[state]) return *masks_[state];
   auto mask = std::make_unique<Mask>();
-  TokenSet set(num_tokens_);
-  std::vector<std::uint32_t> outs;
+  TokenSet set(strings_.size());
+  std::vector<std::uint32_t> ends;  // Nodes at which the rule may have ended.
   const ConfigurationId begin = configurations.find({{state, Configurations::kBottom}});
-  work_ += walk(trie, 0, configurations, begin, [&](std::uint32_t node, ConfigurationId to) {
-    for (const TokenId token : trie.tokens(node)) {
+  work_ += walk(trie_, 0, configurations, begin, [&](std::uint32_t node, ConfigurationId to) {
+    for (const TokenId token : trie_.tokens(node)) {
       set.insert(token);
       mask->few.push_back(token);
     }
-    if (!trie.is_leaf(node) && configurations.accepting(to)) outs.push_back(node);
+    if (!trie_.is_leaf(node) && configurations.accepting(to)) ends.push_back(node);
   });
-  // Where every longer token is allowed anyway, there is nothing to check.
-  std::copy_if(outs.begin(), outs.end(), std::back_inserter(mask->outs), [&](std::uint32_t node) {
-    const auto below = trie.tokens_below(node).subspan(trie.tokens(node).size());
-    return std::any_of(below.begin(), below.end(), [&](TokenId token) { return !set.contains(token); });
-  });
-  if (mask->few.size() > num_tokens_ / 64) {
+  std::vector<TokenTrie::Entry> rests;
+  std::size_t num_looked_at = 0;
+  for (const std::uint32_t node : ends) {
+    const auto longer = trie_.tokens_below(node).subspan(trie_.tokens(node).size());
+    num_looked_at += longer.size();
+    mask->too_many_rests = num_looked_at > 8 * strings_.size();
+    if (mask->too_many_rests) break;
+    for (const TokenId token : longer) {
+      if (set.contains(token)) continue;
+      rests.push_back({std::string_view(strings_[static_cast<std::size_t>(token)]).substr(trie_[node].depth), token});
+    }
+  }
+  if (!mask->too_many_rests && !rests.empty()) mask->rests = std::make_unique<const TokenTrie>(std::move(rests));
+  if (mask->few.size() > strings_.size() / 64) {
     mask->few.clear();
     mask->few.shrink_to_fit();
     mask->many = std::move(set);
   }
-  memory_ += mask->many.words().size_bytes() + mask->few.size() * sizeof(TokenId) +
-             mask->outs.size() * sizeof(std::uint32_t) + sizeof(Mask);
+  memory_ += mask->many.words().size_bytes() + mask->few.size() * sizeof(TokenId) + sizeof(Mask) +
+             (mask->rests ? mask->rests->memory() : 0);
   masks_[state] = std::move(mask);
   return *masks_[state];
 }
@@ -91,31 +114,26 @@ void TokenMasks::add_readable(TokenSet& set, ConfigurationId configuration) {
     walk(trie, 0, configurations_, configuration, add);
     return;
   }
-  const std::vector<Configurations::Item> outer = configurations_.closure(configuration).outer;
-  std::size_t num_outs = 0;
-  for (const Configurations::Item& item : outer) {
-    const StateMasks::Mask& mask = state_masks_.of(item.state, configurations_, trie);
+  for (const Configurations::Item& item : std::vector(configurations_.closure(configuration).outer)) {
+    const StateMasks::Mask& mask = state_masks_.of(item.state, configurations_);
     if (mask.many.size() != 0) set.unite(mask.many);
     for (const TokenId token : mask.few) set.insert(token);
-    if (item.stack != Configurations::kBottom) num_outs += mask.outs.size();
-  }
-  if (num_outs > trie.size() / 4) {
-    walk(trie, 0, configurations_, configuration, add);
-    return;
-  }
-  for (const Configurations::Item& item : outer) {
     if (item.stack == Configurations::kBottom) continue;
-    const StateMasks::Mask& mask = state_masks_.of(item.state, configurations_, trie);
-    if (mask.outs.empty()) continue;
+    if (mask.too_many_rests) {
+      walk(trie, 0, configurations_, configuration, add);
+      return;
+    }
+    if (!mask.rests) continue;
     const auto returns = configurations_.returns(item.stack);
     const ConfigurationId outside = configurations_.find({returns.begin(), returns.end()});
-    for (const std::uint32_t node : mask.outs) walk(trie, node, configurations_, outside, add);
+    walk(*mask.rests, 0, configurations_, outside, [&](std::uint32_t node, ConfigurationId) {
+      for (const TokenId token : mask.rests->tokens(node)) set.insert(token);
+    });
   }
 }
 
 const TokenSet* TokenMasks::store(TokenSet set) {
-  std::uint64_t hash = 0;
-  for (const std::uint64_t word : set.words()) hash = mix_bits(hash ^ word);
+  const std::uint64_t hash = hash_of(set.words());
   const auto [first, last] = stored_.equal_range(hash);
   for (auto it = first; it != last; ++it) {
     if (std::ranges::equal(it->second->words(), set.words())) return it->second.get();

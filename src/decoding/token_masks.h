@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <span>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -25,21 +27,26 @@ enum class Promise {
 class StateMasks {
  public:
   struct Mask {
-    TokenSet many;                    // Tokens that stay within the rule, as a set if many,
-    std::vector<TokenId> few;         // else as a list.
-    std::vector<std::uint32_t> outs;  // Nodes of the trie at which the rule may end with tokens left to check.
+    TokenSet many;             // Tokens that stay within the rule, as a set if many,
+    std::vector<TokenId> few;  // else as a list.
+    // Tokens with more bytes after the rule may have ended, by those bytes. Not those that may stay within it as well.
+    std::unique_ptr<const TokenTrie> rests;
+    bool too_many_rests = false;
   };
 
-  StateMasks(std::size_t num_states, std::size_t num_tokens) : masks_(num_states), num_tokens_(num_tokens) {}
+  // Both are kept by reference.
+  StateMasks(const TokenTrie& trie, std::span<const std::string> strings, std::size_t num_states)
+      : trie_(trie), strings_(strings), masks_(num_states) {}
 
-  const Mask& of(StateId state, Configurations& configurations, const TokenTrie& trie);
+  const Mask& of(StateId state, Configurations& configurations);
   std::size_t work() const { return work_; }      // Trie nodes visited.
   std::size_t memory() const { return memory_; }  // Bytes, about.
 
  private:
   std::mutex mutex_;
+  const TokenTrie& trie_;
+  std::span<const std::string> strings_;
   std::vector<std::unique_ptr<const Mask>> masks_;
-  std::size_t num_tokens_;
   std::size_t work_ = 0;
   std::size_t memory_ = 0;
 };

@@ -1,17 +1,25 @@
 #include "decoding/token_trie.h"
 
 #include <algorithm>
-#include <numeric>
 
 namespace semfuse {
+namespace {
 
-TokenTrie::TokenTrie(std::span<const std::string> strings) {
+std::vector<TokenTrie::Entry> entries_of(std::span<const std::string> strings) {
+  std::vector<TokenTrie::Entry> entries;
   for (std::size_t i = 0; i < strings.size(); ++i) {
-    if (!strings[i].empty()) tokens_.push_back(static_cast<TokenId>(i));
+    if (!strings[i].empty()) entries.push_back({strings[i], static_cast<TokenId>(i)});
   }
-  const auto string_of = [&](TokenId id) -> const std::string& { return strings[static_cast<std::size_t>(id)]; };
-  std::stable_sort(tokens_.begin(), tokens_.end(),
-                   [&](TokenId a, TokenId b) { return string_of(a) < string_of(b); });  // As unsigned bytes.
+  return entries;
+}
+
+}  // namespace
+
+TokenTrie::TokenTrie(std::span<const std::string> strings) : TokenTrie(entries_of(strings)) {}
+
+TokenTrie::TokenTrie(std::vector<Entry> entries) {
+  std::stable_sort(entries.begin(), entries.end(),
+                   [](const Entry& a, const Entry& b) { return a.string < b.string; });  // As unsigned bytes.
   nodes_.push_back({});
   std::vector<std::uint32_t> path = {0};  // Nodes of the last string's prefixes.
   std::string_view last;
@@ -19,19 +27,21 @@ TokenTrie::TokenTrie(std::span<const std::string> strings) {
     for (; path.size() > depth + 1; path.pop_back())
       nodes_[path.back()].end = static_cast<std::uint32_t>(nodes_.size());
   };
-  for (std::uint32_t t = 0; t < tokens_.size(); ++t) {
-    const std::string& string = string_of(tokens_[t]);
+  for (const auto& [string, token] : entries) {
     const auto shared = static_cast<std::size_t>(
         std::mismatch(string.begin(), string.end(), last.begin(), last.end()).first - string.begin());
-    if (shared == string.size() && last.size() == string.size()) continue;
-    close(shared);
-    for (std::size_t i = shared; i < string.size(); ++i) {
-      path.push_back(static_cast<std::uint32_t>(nodes_.size()));
-      nodes_.push_back(
-          {.first_token = t, .depth = static_cast<std::uint32_t>(i + 1), .byte = static_cast<std::uint8_t>(string[i])});
+    if (string != last) {
+      close(shared);
+      for (std::size_t i = shared; i < string.size(); ++i) {
+        path.push_back(static_cast<std::uint32_t>(nodes_.size()));
+        nodes_.push_back({.first_token = static_cast<std::uint32_t>(tokens_.size()),
+                          .depth = static_cast<std::uint32_t>(i + 1),
+                          .byte = static_cast<std::uint8_t>(string[i])});
+      }
+      max_depth_ = std::max(max_depth_, static_cast<std::uint32_t>(string.size()));
+      last = string;
     }
-    max_depth_ = std::max(max_depth_, static_cast<std::uint32_t>(string.size()));
-    last = string;
+    tokens_.push_back(token);
   }
   close(0);
   nodes_[0].end = static_cast<std::uint32_t>(nodes_.size());

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "semfuse/vocabulary.h"
@@ -21,8 +22,15 @@ class TokenTrie {
     std::uint8_t byte = 0;  // The last of its string.
   };
 
+  struct Entry {
+    std::string_view string;  // Not empty.
+    TokenId token = 0;
+  };
+
   // Empty strings stand for tokens that are never text.
   explicit TokenTrie(std::span<const std::string> strings);
+  // A token may have several strings, and several tokens the same.
+  explicit TokenTrie(std::vector<Entry> entries);
 
   std::size_t size() const { return nodes_.size() - 1; }
   const Node& operator[](std::uint32_t node) const { return nodes_[node]; }
@@ -36,6 +44,7 @@ class TokenTrie {
   }
   bool is_leaf(std::uint32_t node) const { return nodes_[node].end == node + 1; }
   std::uint32_t max_depth() const { return max_depth_; }
+  std::size_t memory() const { return nodes_.size() * sizeof(Node) + tokens_.size() * sizeof(TokenId); }  // Bytes.
 
  private:
   std::vector<Node> nodes_;  // And one past the end.
