@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "semfuse/corpus.h"
+#include "semfuse/vocabulary.h"
 
 namespace semfuse {
 
@@ -54,14 +55,34 @@ struct FeatureMatrix {
   const float* row(std::size_t i) const { return values.data() + i * num_features; }
 };
 
+// Which features a bank computes; both have the same names.
+enum class FeatureSet {
+  paper,   // As the authors do: strength comes from the token before, and a final "!" is felt in every row.
+  semfuse  // No row depends on later text, is_noun is true of objects only, and an intensifier has its own strength.
+};
+
+std::string_view to_string(FeatureSet set);
+
+// How a membership falls with the distance d = |x - c| / bandwidth from its centre.
+enum class MembershipKernel {
+  power,       // kernel_base^d
+  triangular,  // max(0, 1 - d)
+  gaussian     // exp(-d² / 2)
+};
+
+std::string_view to_string(MembershipKernel kernel);
+
 struct FeatureOptions {
+  FeatureSet bank = FeatureSet::paper;
+  MembershipKernel kernel = MembershipKernel::power;
   double kernel_base = 0.9;                         // Base b of the membership b^(|x - c| / bandwidth), in (0, 1).
   std::array<double, 3> centers = {0.2, 0.6, 1.0};  // Centres of low, medium, high: ascending, in [0, 1].
   double bandwidth = 0.35;                          // Width of a membership, above 0.
-  double exclamation_nudge = 0.2;  // Added to the strength of every row when the sentence ends in "!"; in [0, 1].
+  // Added to the strength of every row when the sentence ends in "!"; in [0, 1]. The paper's bank only.
+  double exclamation_nudge = 0.2;
 };
 
-// The paper's 22 predicates of a token in its sentence.
+// The paper's 22 predicates of a token in its sentence, as a FeatureSet computes them.
 class FeatureBank {
  public:
   // Throws Error if an option is out of its range.
@@ -77,6 +98,9 @@ class FeatureBank {
   // The same of a sentence that goes on: rows for <bos> and the words. As in the authors' code, the last row is the
   // object's while there are fewer than three words.
   FeatureMatrix prefix_rows(const Sentence& prefix) const;
+
+  // What the features say of each entry by itself, in no sentence: lex(w), one row an id. <pad> has zeros only.
+  FeatureMatrix word_rows(const Vocabulary& vocabulary) const;
 
  private:
   Lexicon lexicon_;

@@ -89,7 +89,7 @@ enum Level : std::size_t { low, med, high };
 
 template <Level level>
 double degree(const FeatureOptions& options, double x) {
-  return membership(x, options.centers[level], options.bandwidth, options.kernel_base);
+  return membership(x, options.centers[level], options);
 }
 
 template <Level level>
@@ -109,6 +109,13 @@ double strength(const SentenceContext& sentence, Row t) {
   return degree<level>(sentence.options, std::min(1.0, intensity + sentence.nudge));
 }
 
+// An intensifier is as strong as it says, and so is what follows it; the stronger of both where they meet.
+template <Level level>
+double strength_so_far(const SentenceContext& sentence, Row t) {
+  const double before = t == 0 ? 0.0 : sentence.tokens[t - 1].strength;
+  return degree<level>(sentence.options, std::max(sentence.tokens[t].strength, before));
+}
+
 double coref_subject(const SentenceContext& sentence, Row t) {
   return sentence.tokens[t].word_class == WordClass::pronoun && sentence.first_subject_name < t;
 }
@@ -123,7 +130,10 @@ struct Feature {
   double (*value)(const SentenceContext&, Row);
 };
 
-constexpr std::array<Feature, 22> kFeatures = {{
+constexpr std::size_t kNumFeatures = 22;
+using Features = std::array<Feature, kNumFeatures>;
+
+constexpr Features kPaperFeatures = {{
     {"is_noun", is_noun},
     {"is_verb", is_of_class<WordClass::verb>},
     {"is_adj", is_of_class<WordClass::adjective>},
@@ -148,20 +158,42 @@ constexpr std::array<Feature, 22> kFeatures = {{
     {"is_pronoun", is_of_class<WordClass::pronoun>},
 }};
 
+constexpr Features with(Features features, std::string_view name, double (*value)(const SentenceContext&, Row)) {
+  for (Feature& feature : features) {
+    if (feature.name == name) feature.value = value;
+  }
+  return features;
+}
+
+constexpr Features semfuse_features() {
+  Features features = with(kPaperFeatures, "is_noun", is_of_class<WordClass::object>);
+  features = with(features, "str_low", strength_so_far<low>);
+  features = with(features, "str_med", strength_so_far<med>);
+  return with(features, "str_high", strength_so_far<high>);
+}
+
+constexpr Features kSemfuseFeatures = semfuse_features();
+
+const Features& features_of(const FeatureOptions& options) {
+  return options.bank == FeatureSet::paper ? kPaperFeatures : kSemfuseFeatures;
+}
+
+Token describe(std::string_view word, const Lexicon& lexicon) {
+  const LexiconEntry* entry = lexicon.find(word);
+  return entry == nullptr ? Token{.text = word} : Token{word, entry->word_class, entry->polarity, entry->strength};
+}
+
 SentenceContext describe(const Sentence& sentence, const Lexicon& lexicon, const FeatureOptions& options) {
   SentenceContext context = {options, {}, 0, 0.0};
   context.tokens.reserve(sentence.size() + 2);
   context.tokens.push_back({.text = "<bos>"});
-  for (const std::string& word : sentence) {
-    const LexiconEntry* entry = lexicon.find(word);
-    context.tokens.push_back(entry == nullptr ? Token{.text = word}
-                                              : Token{word, entry->word_class, entry->polarity, entry->strength});
-  }
+  for (const std::string& word : sentence) context.tokens.push_back(describe(word, lexicon));
   context.tokens.push_back({.text = "<eos>"});
   const auto is_subject_name = [](const Token& token) { return token.word_class == WordClass::subject; };
   const auto name = std::find_if(context.tokens.begin(), context.tokens.end(), is_subject_name);
   context.first_subject_name = static_cast<std::size_t>(name - context.tokens.begin());
-  if (!sentence.empty() && sentence.back() == "!") context.nudge = options.exclamation_nudge;
+  const bool exclaims = !sentence.empty() && sentence.back() == "!";
+  if (exclaims && options.bank == FeatureSet::paper) context.nudge = options.exclamation_nudge;
   return context;
 }
 
@@ -185,6 +217,21 @@ void check(const FeatureOptions& options) {
 
 }  // namespace
 
+std::string_view to_string(FeatureSet set) {
+  return set == FeatureSet::paper ? "paper" : "semfuse";
+}
+
+std::string_view to_string(MembershipKernel kernel) {
+  switch (kernel) {
+    case MembershipKernel::triangular:
+      return "triangular";
+    case MembershipKernel::gaussian:
+      return "gaussian";
+    default:
+      return "power";
+  }
+}
+
 FeatureBank::FeatureBank(Lexicon lexicon, FeatureOptions options) : lexicon_(std::move(lexicon)), options_(options) {
   check(options_);
 }
@@ -192,7 +239,7 @@ FeatureBank::FeatureBank(Lexicon lexicon, FeatureOptions options) : lexicon_(std
 const std::vector<std::string>& FeatureBank::names() const {
   static const std::vector<std::string> names = [] {
     std::vector<std::string> list;
-    for (const Feature& feature : kFeatures) list.emplace_back(feature.name);
+    for (const Feature& feature : kPaperFeatures) list.emplace_back(feature.name);
     return list;
   }();
   return names;
@@ -200,10 +247,32 @@ const std::vector<std::string>& FeatureBank::names() const {
 
 FeatureMatrix FeatureBank::rows(const Sentence& sentence) const {
   const SentenceContext context = describe(sentence, lexicon_, options_);
-  FeatureMatrix matrix = {.num_rows = context.tokens.size(), .num_features = kFeatures.size(), .values = {}};
+  FeatureMatrix matrix = {.num_rows = context.tokens.size(), .num_features = kNumFeatures, .values = {}};
   matrix.values.reserve(matrix.num_rows * matrix.num_features);
   for (Row t = 0; t < matrix.num_rows; ++t) {
-    for (const Feature& feature : kFeatures) matrix.values.push_back(static_cast<float>(feature.value(context, t)));
+    for (const Feature& feature : features_of(options_)) {
+      matrix.values.push_back(static_cast<float>(feature.value(context, t)));
+    }
+  }
+  return matrix;
+}
+
+FeatureMatrix FeatureBank::word_rows(const Vocabulary& vocabulary) const {
+  // Nameless tokens around the word keep it off every place that means a role.
+  constexpr Row kAlone = kObjectRow + 1;
+  SentenceContext context = {options_, std::vector<Token>(kAlone + 2), kAlone + 2, 0.0};
+  FeatureMatrix matrix = {.num_rows = vocabulary.size(), .num_features = kNumFeatures, .values = {}};
+  matrix.values.reserve(matrix.num_rows * matrix.num_features);
+  for (std::size_t id = 0; id < vocabulary.size(); ++id) {
+    const bool special = id <= static_cast<std::size_t>(Vocabulary::kEos);
+    context.tokens[kAlone] = special ? Token{} : describe(vocabulary.entries()[id], lexicon_);
+    for (const Feature& feature : features_of(options_)) {
+      double value = feature.value(context, kAlone);
+      if (id == Vocabulary::kPad) value = 0.0;
+      if (id == Vocabulary::kBos && feature.name == "is_bos") value = 1.0;
+      if (id == Vocabulary::kEos && feature.name == "is_eos") value = 1.0;
+      matrix.values.push_back(static_cast<float>(value));
+    }
   }
   return matrix;
 }

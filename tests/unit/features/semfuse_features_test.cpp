@@ -1,0 +1,124 @@
+// The bank of honest models: the paper's names, and no feature that looks ahead.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "features/membership.h"
+#include "semfuse/feature_bank.h"
+
+namespace semfuse {
+namespace {
+
+constexpr FeatureOptions kOptions{.bank = FeatureSet::semfuse, .kernel_base = 0.1};
+
+std::size_t column(const FeatureBank& bank, const std::string& name) {
+  const auto found = std::find(bank.names().begin(), bank.names().end(), name);
+  EXPECT_NE(found, bank.names().end()) << name;
+  return static_cast<std::size_t>(found - bank.names().begin());
+}
+
+class SemfuseFeatures : public testing::Test {
+ protected:
+  float at(const FeatureMatrix& matrix, std::size_t row, const std::string& name) const {
+    return matrix.row(row)[column(bank_, name)];
+  }
+  float strength(double x) const { return static_cast<float>(std::pow(0.1, std::abs(x - 1.0) / 0.35)); }
+
+  const FeatureBank bank_{Lexicon::synthetic(), kOptions};
+};
+
+TEST_F(SemfuseFeatures, HasThePapersNames) {
+  EXPECT_EQ(bank_.names(), FeatureBank(Lexicon::synthetic()).names());
+}
+
+TEST_F(SemfuseFeatures, NothingChangesWhenLaterWordsDo) {
+  const Sentence sentence = split_words("Bob cooks the meal, very bad but he starts the task, extremely great!");
+  const FeatureMatrix whole = bank_.rows(sentence);
+  for (std::size_t length = 0; length <= sentence.size(); ++length) {
+    Sentence prefix(sentence.begin(), sentence.begin() + static_cast<std::ptrdiff_t>(length));
+    for (const char* mark : {"!", "?", "Alice"}) {
+      prefix.resize(length);
+      prefix.emplace_back(mark);
+      const FeatureMatrix rows = bank_.rows(prefix);
+      EXPECT_TRUE(std::equal(whole.row(0), whole.row(length) + whole.num_features, rows.row(0))) << length << mark;
+    }
+  }
+  // The paper's bank is what this guards against.
+  const FeatureBank paper(Lexicon::synthetic());
+  EXPECT_NE(paper.rows({"good", "!"}).row(1)[column(paper, "str_high")],
+            paper.rows({"good", "."}).row(1)[column(paper, "str_high")]);
+}
+
+TEST_F(SemfuseFeatures, OnlyObjectsAreNouns) {
+  const FeatureMatrix rows = bank_.rows(split_words("Bob cooks the meal, very bad zebra"));
+  for (std::size_t t = 0; t < rows.num_rows; ++t) EXPECT_EQ(at(rows, t, "is_noun"), t == 4 ? 1.0f : 0.0f) << t;
+}
+
+TEST_F(SemfuseFeatures, AnIntensifierHasItsOwnStrengthAndHandsItOn) {
+  const FeatureMatrix rows = bank_.rows(split_words("very good"));
+  EXPECT_FLOAT_EQ(at(rows, 1, "str_high"), strength(0.8));
+  EXPECT_FLOAT_EQ(at(rows, 2, "str_high"), strength(0.8));
+  EXPECT_FLOAT_EQ(at(rows, 0, "str_high"), strength(0.0));
+  EXPECT_FLOAT_EQ(at(rows, 3, "str_high"), strength(0.0));
+  // In a row: the larger of its own and that of the token before.
+  const FeatureMatrix row = bank_.rows(split_words("extremely slightly very moderately good"));
+  const std::vector<double> expected = {0.0, 1.0, 1.0, 0.8, 0.8, 0.5, 0.0};
+  for (std::size_t t = 0; t < expected.size(); ++t) {
+    EXPECT_FLOAT_EQ(at(row, t, "str_high"), strength(expected[t])) << t;
+  }
+}
+
+TEST_F(SemfuseFeatures, WordRowsSayWhatAWordIsByItself) {
+  const Vocabulary vocabulary(
+      {"<pad>", "<bos>", "<eos>", "Bob", "task", "great", "awful", "very", "she", "cooks", "!", "the", "zebra"});
+  const FeatureMatrix rows = bank_.word_rows(vocabulary);
+  ASSERT_EQ(rows.num_rows, vocabulary.size());
+  ASSERT_EQ(rows.num_features, bank_.size());
+  for (std::size_t f = 0; f < bank_.size(); ++f) EXPECT_EQ(rows.row(0)[f], 0.0f) << bank_.names()[f];
+  const auto on = [&](const std::string& name) {
+    std::vector<std::string> words;
+    for (std::size_t id = 0; id < rows.num_rows; ++id) {
+      if (at(rows, id, name) == 1.0f) words.push_back(vocabulary.entries()[id]);
+    }
+    return words;
+  };
+  using Words = std::vector<std::string>;
+  EXPECT_EQ(on("is_bos"), Words{"<bos>"});
+  EXPECT_EQ(on("is_eos"), Words{"<eos>"});
+  EXPECT_EQ(on("is_noun"), Words{"task"});
+  EXPECT_EQ(on("is_verb"), Words{"cooks"});
+  EXPECT_EQ(on("is_adj"), (Words{"great", "awful"}));
+  EXPECT_EQ(on("is_pronoun"), Words{"she"});
+  EXPECT_EQ(on("is_capitalized"), Words{"Bob"});
+  EXPECT_EQ(on("pos_high"), Words{"great"});
+  EXPECT_EQ(on("neg_high"), Words{"awful"});
+  for (const char* name : {"is_subject", "is_object", "is_head", "coref_subject"}) EXPECT_EQ(on(name), Words{}) << name;
+  EXPECT_FLOAT_EQ(at(rows, 7, "str_high"), strength(0.8));
+  EXPECT_TRUE(std::equal(rows.row(11), rows.row(12), rows.row(12))) << "a word that the lexicon lacks is like `the`";
+}
+
+TEST_F(SemfuseFeatures, AWordInASentenceHasItsRowWhereNoContextSpeaks) {
+  const FeatureMatrix rows = bank_.rows(split_words("the the the the the very"));
+  const FeatureMatrix words = bank_.word_rows(Vocabulary::from_words({"the", "very"}));
+  EXPECT_TRUE(std::equal(rows.row(6), rows.row(6) + bank_.size(), words.row(4)));
+}
+
+TEST(MembershipKernel, FallsAsNamed) {
+  FeatureOptions options{.bandwidth = 0.5};
+  options.kernel = MembershipKernel::triangular;
+  EXPECT_DOUBLE_EQ(membership(0.6, 0.6, options), 1.0);
+  EXPECT_DOUBLE_EQ(membership(0.85, 0.6, options), 0.5);
+  EXPECT_DOUBLE_EQ(membership(0.0, 0.6, options), 0.0);
+  options.kernel = MembershipKernel::gaussian;
+  EXPECT_DOUBLE_EQ(membership(0.6, 0.6, options), 1.0);
+  EXPECT_DOUBLE_EQ(membership(1.1, 0.6, options), std::exp(-0.5));
+  options.kernel = MembershipKernel::power;
+  options.kernel_base = 0.1;
+  EXPECT_DOUBLE_EQ(membership(1.1, 0.6, options), 0.1);
+}
+
+}  // namespace
+}  // namespace semfuse
