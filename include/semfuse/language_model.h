@@ -27,6 +27,15 @@ struct ModelOptions {
   AttentionMask attention = AttentionMask::bidirectional;  // The paper's encoder reads both ways.
   bool fusion = true;             // Fuse features into the embedding and learn to read them back.
   std::size_t feature_head = 64;  // Inner size of the head that reads features back.
+  bool gate = true;               // Fusion is e + u + g ∘ u for features u and their gate g; without it e + u.
+
+  // The output row of a word w is E[w] + W_s·lex(w), not E[w] alone: lex(w) is its feature row outside of any sentence,
+  // W_s the map that fuses features into the embedding. Needs fusion.
+  bool output_features = false;
+
+  // A word that training never shows has no identity: E[w] is 0, it takes no part in the training softmax, and it
+  // speaks through its features alone. Needs fusion.
+  bool open_vocabulary = false;
 };
 
 // A parameter by the name that it has in the equivalent PyTorch module.
@@ -64,6 +73,18 @@ class LanguageModel {
 
   // The positive and the negative adjectives of the lexicon that the vocabulary has.
   std::vector<std::vector<TokenId>> adjective_classes() const;
+
+  // Which entries have an identity of their own, by id. All do unless the vocabulary is open and training, or
+  // with_words(), left some out.
+  const std::vector<bool>& seen() const;
+  // Entries that are not seen lose their identity: their rows of tok.weight become 0. Throws Error if the number of
+  // flags is not that of the entries, or if <pad>, <bos> or <eos> is not among the seen.
+  void set_seen(std::vector<bool> seen);
+
+  // A copy that knows more words, each by its description alone: ids are appended, every other weight stays. Throws
+  // Error if the model's output rows do not read features, if a word is in the vocabulary already, or if the lexicon
+  // describes it differently.
+  LanguageModel with_words(const std::vector<LexiconEntry>& words) const;
 
   // For the library itself.
   const Network& network() const;

@@ -22,6 +22,10 @@ struct TrainingOptions {
   double label_smoothing = 0.02;  // Share of a target spread over the whole vocabulary, in [0, 1).
   double feature_loss = 0.5;      // Weight of the loss that reads features back.
   double uniformity_loss = 0.01;  // Weight of the loss that spreads each adjective class evenly.
+  double class_loss = 0.0;        // Weight of the loss in which features alone predict the next word's class.
+  // Share of the words that each step takes the identity from, as input and as output, so that the model learns to read
+  // words by their features; in [0, 1). Special entries keep theirs.
+  double identity_dropout = 0.0;
   bool count_end = true;  // Whether <eos> is read too, at a position that predicts <pad>, as in the authors' code.
 };
 
@@ -41,6 +45,7 @@ struct StepReport {
   double loss_tokens = 0.0;    // Label-smoothed cross-entropy.
   double loss_features = 0.0;  // 0 without fusion.
   double loss_uniformity = 0.0;
+  double loss_classes = 0.0;   // 0 without fusion and without class_loss.
   double gradient_norm = 0.0;  // Before clipping.
   double learning_rate = 0.0;
   std::size_t num_tokens = 0;  // Real tokens of the batch: there is no padding.
@@ -50,8 +55,9 @@ struct StepReport {
 // Trains a model step by step. The same seed gives the same weights, bit by bit, for any number of threads.
 class Trainer {
  public:
-  // `model` must outlive the trainer. Throws Error if there is no sentence, a sentence has an unknown word or is too
-  // long, or an option is out of its range.
+  // `model` must outlive the trainer. If its vocabulary is open, words that no sentence shows lose their identity.
+  // Throws Error if there is no sentence, a sentence has an unknown word or is too long, or an option is out of its
+  // range.
   Trainer(LanguageModel& model, std::span<const Sentence> sentences, const TrainingOptions& training,
           const TrainerOptions& options = {});
   Trainer(Trainer&&) noexcept;

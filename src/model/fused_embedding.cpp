@@ -21,11 +21,12 @@ void PositionTable::reserve(std::size_t length) {
 }
 
 FusedEmbedding::FusedEmbedding(ParameterLayout& layout, LinearList& linears, std::size_t vocab_size, std::size_t width,
-                               std::size_t num_features)
+                               std::size_t num_features, bool gated)
     : width_(width), num_features_(num_features), table_(layout.add("tok.weight", {vocab_size, width})) {
   if (num_features > 0) {
     const Linear projection = linears.add("sem_proj", num_features, width, 0);
-    fusion_ = Fusion{.projection = projection, .gate = linears.add("gate", width + num_features, width, width)};
+    fusion_ = Fusion{.projection = projection, .gate = {}};
+    if (gated) fusion_->gate = linears.add("gate", width + num_features, width, width);
   }
 }
 
@@ -36,7 +37,7 @@ FusedEmbedding::Cache FusedEmbedding::allocate(const Batch& batch, Workspace& wo
   if (fusion_) {
     cache.joined = workspace.matrix(num_tokens, width_ + num_features_);
     cache.u = workspace.matrix(num_tokens, width_);
-    cache.gate = workspace.matrix(num_tokens, width_);
+    if (fusion_->gate) cache.gate = workspace.matrix(num_tokens, width_);
   }
   return cache;
 }
@@ -46,15 +47,25 @@ void FusedEmbedding::forward(const Pass& pass, const Shard& shard, ConstMatrix p
   const Matrix h = shard.rows_of(cache.h);
   const Matrix embedded = fusion_ ? shard.rows_of(cache.joined) : h;
   for (std::size_t t = 0; t < shard.num_tokens; ++t) {
-    const auto token = static_cast<std::size_t>(pass.batch.inputs[shard.first_token + t]);
-    std::copy_n(table.row(token), width_, embedded.row(t));
+    const TokenId token = pass.batch.inputs[shard.first_token + t];
+    if (pass.has_identity(token)) {
+      std::copy_n(table.row(static_cast<std::size_t>(token)), width_, embedded.row(t));
+    } else {
+      std::fill_n(embedded.row(t), width_, 0.0f);
+    }
     if (fusion_)
       std::copy_n(pass.batch.feature_rows().row(shard.first_token + t), num_features_, embedded.row(t) + width_);
   }
   if (fusion_) {
     pass.packed.forward(fusion_->projection, embedded.column_range(width_, num_features_), shard.rows_of(cache.u));
-    pass.packed.forward(fusion_->gate, embedded, shard.rows_of(cache.gate));
-    fuse_forward(embedded.column_range(0, width_), shard.rows_of(cache.u), shard.rows_of(cache.gate), h);
+    const ConstMatrix e = embedded.column_range(0, width_);
+    if (fusion_->gate) {
+      pass.packed.forward(*fusion_->gate, embedded, shard.rows_of(cache.gate));
+      fuse_forward(e, shard.rows_of(cache.u), shard.rows_of(cache.gate), h);
+    } else {
+      for (std::size_t t = 0; t < shard.num_tokens; ++t) std::copy_n(e.row(t), width_, h.row(t));
+      add_rows(shard.rows_of(cache.u), h);
+    }
   }
   for (std::size_t t = 0; t < shard.num_tokens; ++t) {
     add_rows(positions.row_range(pass.batch.positions[shard.first_token + t], 1), h.row_range(t, 1));
@@ -63,24 +74,32 @@ void FusedEmbedding::forward(const Pass& pass, const Shard& shard, ConstMatrix p
 
 void FusedEmbedding::backward(const Pass& pass, const Shard& shard, Cache& cache, Matrix d_h) const {
   if (!fusion_) return;
+  if (!fusion_->gate) {
+    // h = e + u
+    const Matrix u = shard.rows_of(cache.u);
+    for (std::size_t t = 0; t < shard.num_tokens; ++t) std::copy_n(d_h.row(t), width_, u.row(t));
+    return;
+  }
   // h = e + u + gate ∘ u
   fuse_backward(d_h, shard.rows_of(cache.u), shard.rows_of(cache.gate));
   // gate = σ(W_g [e; s]); features have no gradient.
-  pass.packed.backward(fusion_->gate, shard.rows_of(cache.gate), d_h, true);
+  pass.packed.backward(*fusion_->gate, shard.rows_of(cache.gate), d_h, true);
 }
 
 void FusedEmbedding::gradients(const Cache& cache, GradientTasks& tasks) const {
   if (!fusion_) return;
   tasks.add(fusion_->projection, cache.u, cache.joined.column_range(width_, num_features_));
-  tasks.add(fusion_->gate, cache.gate, cache.joined);
+  if (fusion_->gate) tasks.add(*fusion_->gate, cache.gate, cache.joined);
 }
 
-void FusedEmbedding::scatter_gradient(const Batch& batch, ConstMatrix d_e, Matrix d_table, ThreadPool& pool) const {
+void FusedEmbedding::scatter_gradient(const Pass& pass, ConstMatrix d_e, Matrix d_table, ThreadPool& pool) const {
+  const Batch& batch = pass.batch;
   constexpr std::size_t kColumns = 32;  // Of one task: all tokens, a few columns.
   pool.run((width_ + kColumns - 1) / kColumns, [&](std::size_t index, std::size_t) {
     const std::size_t first = index * kColumns;
     const std::size_t end = std::min(width_, first + kColumns);
     for (std::size_t t = 0; t < batch.num_tokens(); ++t) {
+      if (!pass.has_identity(batch.inputs[t])) continue;
       const float* source = d_e.row(t);
       float* target = d_table.row(static_cast<std::size_t>(batch.inputs[t]));
       for (std::size_t j = first; j < end; ++j) target[j] += source[j];

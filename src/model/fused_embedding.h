@@ -23,11 +23,13 @@ class PositionTable {
 
 class FusedEmbedding {
  public:
-  // Without features: plain embedding and positions.
+  // Without features: plain embedding and positions. Without a gate: h = e + u + position.
   FusedEmbedding(ParameterLayout& layout, LinearList& linears, std::size_t vocab_size, std::size_t width,
-                 std::size_t num_features);
+                 std::size_t num_features, bool gated = true);
 
   ParameterId table() const { return table_; }
+  // The map W_s of the features; only with features.
+  ParameterId feature_map() const { return fusion_->projection.weight; }
 
   struct Cache {
     Matrix joined;  // [num_tokens, width + num_features]: embedding e and features s side by side
@@ -41,13 +43,14 @@ class FusedEmbedding {
   // d_h becomes the gradient of e.
   void backward(const Pass& pass, const Shard& shard, Cache& cache, Matrix d_h) const;
   void gradients(const Cache& cache, GradientTasks& tasks) const;
-  // Adds every row of d_e to the gradient of its token's row, in the order of the tokens.
-  void scatter_gradient(const Batch& batch, ConstMatrix d_e, Matrix d_table, ThreadPool& pool) const;
+  // Adds every row of d_e to the gradient of its token's row, in the order of the tokens; tokens without identity have
+  // none.
+  void scatter_gradient(const Pass& pass, ConstMatrix d_e, Matrix d_table, ThreadPool& pool) const;
 
  private:
   struct Fusion {
     Linear projection;
-    Linear gate;
+    std::optional<Linear> gate;
   };
   std::size_t width_;
   std::size_t num_features_;

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
+#include <utility>
 
 #include "core/nearest_word.h"
 #include "model/forward_pass.h"
@@ -22,6 +22,7 @@ struct LanguageModel::State {
   FeatureBank bank;
   Network network;
   ParameterBlock weights;
+  std::vector<bool> seen;
 };
 
 namespace {
@@ -36,6 +37,8 @@ const ModelOptions& checked(const ModelOptions& options) {
           "width must be even and a multiple of heads");
   require(options.dropout >= 0.0 && options.dropout < 1.0, "dropout must be in [0, 1)");
   require(!options.fusion || options.feature_head > 0, "feature_head must be above 0");
+  require(options.fusion || (!options.output_features && !options.open_vocabulary),
+          "output_features and open_vocabulary need fusion");
   return options;
 }
 
@@ -44,11 +47,14 @@ const ModelOptions& checked(const ModelOptions& options) {
 LanguageModel::LanguageModel(const ModelOptions& options, Vocabulary vocabulary, FeatureBank bank, std::uint64_t seed) {
   const std::size_t vocab_size = vocabulary.size();
   const std::size_t num_features = options.fusion ? bank.size() : 0;
+  std::vector<float> word_features;
+  if (options.fusion) word_features = bank.word_rows(vocabulary).values;
   state_.reset(new State{.options = checked(options),
                          .vocabulary = std::move(vocabulary),
                          .bank = std::move(bank),
-                         .network{options, vocab_size, num_features},
-                         .weights = {}});
+                         .network{options, vocab_size, num_features, std::move(word_features)},
+                         .weights = {},
+                         .seen = std::vector<bool>(vocab_size, true)});
   state_->weights = state_->network.initial_weights(seed);
 }
 
@@ -116,6 +122,64 @@ std::vector<float> LanguageModel::logits(const Sentence& sentence) const {
     }
   });
   return result;
+}
+
+const std::vector<bool>& LanguageModel::seen() const {
+  return state_->seen;
+}
+
+void LanguageModel::set_seen(std::vector<bool> seen) {
+  if (seen.size() != vocabulary().size()) {
+    throw Error(fmt::format("there are {} flags of seen words for {} entries of the vocabulary", seen.size(),
+                            vocabulary().size()));
+  }
+  for (const TokenId special : {Vocabulary::kPad, Vocabulary::kBos, Vocabulary::kEos}) {
+    if (!seen[static_cast<std::size_t>(special)]) {
+      throw Error(
+          fmt::format("{} is not among the seen words; special entries always are", vocabulary().word(special)));
+    }
+  }
+  const Matrix table = weights().matrix(network().layout()[network().token_table()]);
+  for (std::size_t id = 0; id < seen.size(); ++id) {
+    if (!seen[id]) std::fill_n(table.row(id), table.cols(), 0.0f);
+  }
+  state_->seen = std::move(seen);
+}
+
+LanguageModel LanguageModel::with_words(const std::vector<LexiconEntry>& words) const {
+  if (!options().output_features) {
+    throw Error(
+        "words can be added to a model whose output rows read features, and this one's do not; train with the preset "
+        "semfuse, or with model.output_features=true");
+  }
+  std::vector<std::string> entries = vocabulary().entries();
+  std::vector<LexiconEntry> lexicon = feature_bank().lexicon().entries();
+  for (const LexiconEntry& word : words) {
+    if (vocabulary().find(word.word)) {
+      throw Error(fmt::format("the model knows \"{}\" already; leave it out", word.word));
+    }
+    entries.push_back(word.word);
+    const LexiconEntry* known = feature_bank().lexicon().find(word.word);
+    if (known == nullptr) {
+      lexicon.push_back(word);
+    } else if (!(*known == word)) {
+      throw Error(
+          fmt::format("the model's lexicon describes \"{}\" differently (a {}); use its description or another "
+                      "word",
+                      word.word, to_string(known->word_class)));
+    }
+  }
+  LanguageModel larger(options(), Vocabulary(std::move(entries)),
+                       FeatureBank(Lexicon(std::move(lexicon)), feature_bank().options()), /*seed=*/0);
+  std::vector<bool> larger_seen = seen();
+  larger_seen.resize(larger.vocabulary().size(), false);
+  larger.set_seen(std::move(larger_seen));
+  // Every parameter is the same but the token table, whose first rows are.
+  for (const NamedParameter& parameter : parameters()) {
+    const ParameterInfo* info = larger.network().layout().find(parameter.name);
+    std::copy(parameter.values.begin(), parameter.values.end(), larger.weights().vector(*info));
+  }
+  return larger;
 }
 
 std::vector<std::vector<TokenId>> LanguageModel::adjective_classes() const {

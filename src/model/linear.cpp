@@ -1,6 +1,7 @@
 #include "model/linear.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "kernels/reductions.h"
 
@@ -32,6 +33,20 @@ Linear LinearList::add(ParameterId weight, std::optional<ParameterId> bias, std:
   return all_.back();
 }
 
+Linear LinearList::add(ParameterId weight, ParameterId row_map, const float* row_features,
+                       std::size_t inputs_with_gradient) {
+  add(weight, std::nullopt, inputs_with_gradient);
+  all_.back().row_map = row_map;
+  all_.back().row_features = row_features;
+  return all_.back();
+}
+
+void add_mapped_rows(ConstMatrix features, ConstMatrix map, Matrix rows) {
+  AlignedFloats numbers(packed_size(map.cols(), map.rows()));
+  pack_transposed(map, numbers.data());
+  matmul(features, {.data = numbers.data(), .depth = map.cols(), .cols = map.rows()}, rows, {.accumulate = true});
+}
+
 PackedWeights::PackedWeights(const ParameterLayout& layout, const std::vector<Linear>& linears) {
   std::size_t size = 0;
   for (const Linear& linear : linears) {
@@ -45,6 +60,11 @@ PackedWeights::PackedWeights(const ParameterLayout& layout, const std::vector<Li
     if (linear.bias) {
       entry.has_bias = true;
       entry.bias_offset = layout[*linear.bias].offset;
+    }
+    if (linear.row_map) {
+      entry.row_map = layout[*linear.row_map];
+      entry.row_features = linear.row_features;
+      entry.sum = AlignedFloats(linear.outputs * linear.inputs);
     }
     entry.forward = {.data = next, .depth = linear.inputs, .cols = linear.outputs};
     next += packed_size(linear.inputs, linear.outputs);
@@ -60,18 +80,27 @@ PackedWeights::PackedWeights(const ParameterLayout& layout, const std::vector<Li
                           .target = static_cast<std::size_t>(packed.data - numbers_.data()) + first * packed.depth});
       }
     }
-    entries_.push_back(entry);
+    entries_.push_back(std::move(entry));
   }
 }
 
 void PackedWeights::refresh(const ParameterBlock& weights, ThreadPool& pool) {
   weights_ = weights.data();
+  for (Entry& entry : entries_) {
+    if (!entry.row_map) continue;
+    const ConstMatrix weight = weights.matrix(entry.weight);
+    const ConstMatrix map = weights.matrix(*entry.row_map);
+    std::copy_n(weight.data(), entry.sum.size(), entry.sum.data());
+    add_mapped_rows({entry.row_features, weight.rows(), map.cols()}, map,
+                    {entry.sum.data(), weight.rows(), weight.cols()});
+  }
   pool.run(tasks_.size(), [&](std::size_t index, std::size_t) {
     const Task& task = tasks_[index];
     const Entry& entry = entries_[task.entry];
     const PackedMatrix& target = task.forward ? entry.forward : entry.backward;
     const std::size_t count = std::min(kPackColumns, target.cols - task.first_column);
-    const ConstMatrix weight = weights.matrix(entry.weight);
+    ConstMatrix weight = weights.matrix(entry.weight);
+    if (entry.row_map) weight = {entry.sum.data(), weight.rows(), weight.cols()};
     float* packed = numbers_.data() + task.target;
     if (task.forward) {
       pack_transposed(weight.row_range(task.first_column, count), packed);
@@ -104,6 +133,13 @@ void GradientTasks::add(const Linear& linear, ConstMatrix d_y, ConstMatrix x) {
 
 void GradientTasks::add_row_sum(ParameterId id, ConstMatrix rows) {
   tasks_.push_back({.d_y = rows, .x = {}, .d_weight = {}, .d_bias = gradients_->vector((*layout_)[id])});
+}
+
+void GradientTasks::add(ConstMatrix d_y, ConstMatrix x, Matrix d_rows) {
+  for (std::size_t first = 0; first < d_rows.rows(); first += kGradientRows) {
+    const std::size_t count = std::min(kGradientRows, d_rows.rows() - first);
+    tasks_.push_back({.d_y = d_y.column_range(first, count), .x = x, .d_weight = d_rows.row_range(first, count)});
+  }
 }
 
 void GradientTasks::run(ThreadPool& pool) const {

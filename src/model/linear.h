@@ -22,7 +22,14 @@ struct Linear {
   std::size_t outputs = 0;
   std::size_t inputs_with_gradient = 0;  // Backward gives the gradient of the first so many inputs.
   std::size_t index = 0;                 // Place in LinearList.
+
+  // The matrix may be more than its parameter: weight + row_features · row_mapᵀ, packed so, backward alike.
+  std::optional<ParameterId> row_map;   // [inputs, features]
+  const float* row_features = nullptr;  // [outputs, features], of the network.
 };
+
+// rows [n, width] += features [n, F] · mapᵀ for map [width, F]
+void add_mapped_rows(ConstMatrix features, ConstMatrix map, Matrix rows);
 
 // All linear maps of a network, in the order in which they were added.
 class LinearList {
@@ -33,6 +40,8 @@ class LinearList {
   Linear add(const std::string& name, std::size_t inputs, std::size_t outputs, std::size_t inputs_with_gradient);
   // A map over parameters that exist already.
   Linear add(ParameterId weight, std::optional<ParameterId> bias, std::size_t inputs_with_gradient);
+  // A map whose rows also read features.
+  Linear add(ParameterId weight, ParameterId row_map, const float* row_features, std::size_t inputs_with_gradient);
 
   const std::vector<Linear>& all() const { return all_; }
 
@@ -60,6 +69,9 @@ class PackedWeights {
     bool has_bias = false;
     PackedMatrix forward;
     PackedMatrix backward;
+    std::optional<ParameterInfo> row_map;
+    const float* row_features = nullptr;
+    AlignedFloats sum;  // The whole matrix, if it has more than its parameter.
   };
   struct Task {
     std::size_t entry;
@@ -85,6 +97,8 @@ class GradientTasks {
   void add(const Linear& linear, ConstMatrix d_y, ConstMatrix x);
   // The gradient of `id` (+)= the sum of the rows.
   void add_row_sum(ParameterId id, ConstMatrix rows);
+  // d_rows (+)= d_yᵀ · x, for rows that are no parameter.
+  void add(ConstMatrix d_y, ConstMatrix x, Matrix d_rows);
 
   void run(ThreadPool& pool) const;
 

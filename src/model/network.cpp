@@ -1,19 +1,36 @@
 #include "model/network.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 #include <string_view>
+#include <utility>
 
 #include "core/random.h"
 
 namespace semfuse {
 
-Network::Network(const ModelOptions& options, std::size_t vocab_size, std::size_t num_features)
+namespace {
+
+Linear add_token_head(LinearList& linears, const FusedEmbedding& embedding, const ModelOptions& options,
+                      const std::vector<float>& word_features) {
+  if (!options.output_features || word_features.empty()) {
+    return linears.add(embedding.table(), std::nullopt, options.width);
+  }
+  return linears.add(embedding.table(), embedding.feature_map(), word_features.data(), options.width);
+}
+
+}  // namespace
+
+Network::Network(const ModelOptions& options, std::size_t vocab_size, std::size_t num_features,
+                 std::vector<float> word_features)
     : options_(options),
       vocab_size_(vocab_size),
       num_features_(num_features),
-      embedding_(layout_, linears_, vocab_size, options.width, num_features),
-      token_head_(linears_.add(embedding_.table(), std::nullopt, options.width)) {
+      word_features_(std::move(word_features)),
+      embedding_(layout_, linears_, vocab_size, options.width, num_features, options.gate),
+      token_head_(add_token_head(linears_, embedding_, options, word_features_)) {
+  assert(word_features_.empty() || word_features_.size() == vocab_size * num_features);
   for (std::size_t layer = 0; layer < options.layers; ++layer) layers_.emplace_back(layout_, linears_, options, layer);
   if (num_features > 0) feature_head_.emplace(linears_, options.width, options.feature_head, num_features);
 }

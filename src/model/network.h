@@ -15,8 +15,10 @@ namespace semfuse {
 
 class Network {
  public:
-  // `num_features` is 0 for a model without fusion.
-  Network(const ModelOptions& options, std::size_t vocab_size, std::size_t num_features);
+  // `num_features` is 0 for a model without fusion. `word_features` [vocab_size, num_features] are the rows lex(w) of
+  // the output rows and the class loss; a network without them serves for its layout, or if neither is used.
+  Network(const ModelOptions& options, std::size_t vocab_size, std::size_t num_features,
+          std::vector<float> word_features = {});
 
   const ModelOptions& options() const { return options_; }
   std::size_t vocab_size() const { return vocab_size_; }
@@ -25,6 +27,12 @@ class Network {
   const std::vector<Linear>& linears() const { return linears_.all(); }
   const Linear& token_head() const { return token_head_; }
   ParameterId token_table() const { return embedding_.table(); }
+  // The map W_s of the features; only with features.
+  ParameterId feature_map() const { return embedding_.feature_map(); }
+  // lex(w), a row for each id; empty if there are none.
+  ConstMatrix word_features() const {
+    return word_features_.empty() ? ConstMatrix() : ConstMatrix(word_features_.data(), vocab_size_, num_features_);
+  }
 
   // PyTorch's default initial values, all encoder layers equal; number i of a parameter depends on (seed, parameter,
   // i).
@@ -60,6 +68,7 @@ class Network {
   ModelOptions options_;
   std::size_t vocab_size_;
   std::size_t num_features_;
+  std::vector<float> word_features_;
   ParameterLayout layout_;
   LinearList linears_{layout_};
   FusedEmbedding embedding_;

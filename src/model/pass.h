@@ -37,7 +37,10 @@ struct Pass {
   // Of each sentence of the batch, what it has so far: the batch then holds the tokens after it, in causal attention.
   // Empty if the sentences are whole.
   std::span<KeyValueCache* const> past = {};
+  // By token id, whether its own row of the table is read; empty: every token's is.
+  std::span<const std::uint8_t> identity = {};
 
+  bool has_identity(TokenId token) const { return identity.empty() || identity[static_cast<std::size_t>(token)] != 0; }
   const float* vector(ParameterId id) const { return weights.vector(layout[id]); }
   // The row of a dropout mask that belongs to the shard's first token.
   std::size_t dropout_row(const Shard& shard) const { return batch.first_row + shard.first_token; }

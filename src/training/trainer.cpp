@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <set>
 #include <thread>
+#include <utility>
 
 #include "batching/encoded_corpus.h"
 #include "core/random.h"
@@ -28,7 +30,21 @@ void check(const TrainingOptions& t) {
   require(t.beta1 >= 0.0 && t.beta1 < 1.0 && t.beta2 >= 0.0 && t.beta2 < 1.0, "beta1 and beta2 must be in [0, 1)");
   require(t.epsilon > 0.0 && t.clip_norm > 0.0 && std::isfinite(t.epsilon), "epsilon and clip_norm must be above 0");
   require(t.label_smoothing >= 0.0 && t.label_smoothing < 1.0, "label_smoothing must be in [0, 1)");
-  require(t.feature_loss >= 0.0 && t.uniformity_loss >= 0.0, "feature_loss and uniformity_loss must not be negative");
+  require(t.feature_loss >= 0.0 && t.uniformity_loss >= 0.0 && t.class_loss >= 0.0,
+          "feature_loss, uniformity_loss and class_loss must not be negative");
+  require(t.identity_dropout >= 0.0 && t.identity_dropout < 1.0, "identity_dropout must be in [0, 1)");
+}
+
+// The entries that the sentences show, and the special ones; all if the vocabulary is not open.
+std::vector<TokenId> shown_words(const LanguageModel& model, std::span<const Sentence> sentences) {
+  if (!model.options().open_vocabulary) return {};
+  std::set<TokenId> shown = {Vocabulary::kPad, Vocabulary::kBos, Vocabulary::kEos};
+  for (const Sentence& sentence : sentences) {
+    for (const std::string& word : sentence) {
+      if (const auto id = model.vocabulary().find(word)) shown.insert(*id);
+    }
+  }
+  return {shown.begin(), shown.end()};
 }
 
 }  // namespace
@@ -46,7 +62,10 @@ struct Trainer::State {
              {.label_smoothing = training.label_smoothing,
               .feature_loss = training.feature_loss,
               .uniformity_loss = training.uniformity_loss,
-              .classes = trained.adjective_classes()},
+              .classes = trained.adjective_classes(),
+              .class_loss = training.class_loss,
+              .identity_dropout = training.identity_dropout,
+              .words = shown_words(trained, sentences)},
              pool),
         optimizer(trained.network().layout(), {.beta1 = training.beta1,
                                                .beta2 = training.beta2,
@@ -87,6 +106,10 @@ Trainer::Trainer(LanguageModel& model, std::span<const Sentence> sentences, cons
   check(training);
   if (sentences.empty()) throw Error("there is no sentence to train on");
   state_ = std::make_unique<State>(model, sentences, training, options);
+  if (!model.options().open_vocabulary) return;
+  std::vector<bool> seen(model.vocabulary().size());
+  for (const TokenId word : shown_words(model, sentences)) seen[static_cast<std::size_t>(word)] = true;
+  model.set_seen(std::move(seen));
 }
 
 Trainer::Trainer(Trainer&&) noexcept = default;
@@ -129,6 +152,7 @@ StepReport Trainer::step() {
           .loss_tokens = losses.tokens,
           .loss_features = losses.features,
           .loss_uniformity = losses.uniformity,
+          .loss_classes = losses.classes,
           .gradient_norm = norm,
           .learning_rate = rate,
           .num_tokens = batch.num_tokens(),

@@ -1,22 +1,104 @@
 #include "training/training_step.h"
 
 #include <algorithm>
+#include <cassert>
+#include <cmath>
+#include <map>
+#include <numeric>
 #include <span>
 #include <utility>
 
+#include "core/random.h"
 #include "losses/feature_reconstruction.h"
 #include "losses/token_cross_entropy.h"
 
 namespace semfuse {
 
+namespace {
+
+std::vector<TokenId> all_words(std::size_t vocab_size) {
+  std::vector<TokenId> words(vocab_size);
+  std::iota(words.begin(), words.end(), TokenId{0});
+  return words;
+}
+
+std::vector<TokenId> softmax_words(const LossOptions& losses, std::size_t vocab_size) {
+  return losses.words.empty() ? all_words(vocab_size) : losses.words;
+}
+
+// The token table serves as it is, without a copy, unless something is added, left out or dropped.
+std::optional<OutputRows> make_rows(const Network& network, const LossOptions& losses) {
+  const bool with_features = network.options().output_features && network.word_features().data() != nullptr;
+  if (!with_features && losses.words.empty() && losses.identity_dropout == 0.0) return std::nullopt;
+  std::vector<TokenId> words = softmax_words(losses, network.vocab_size());
+  std::vector<float> features;
+  for (const TokenId word : with_features ? words : std::vector<TokenId>()) {
+    const float* row = network.word_features().row(static_cast<std::size_t>(word));
+    features.insert(features.end(), row, row + network.num_features());
+  }
+  return std::optional<OutputRows>(std::in_place, network, std::move(words), std::move(features), std::vector<float>());
+}
+
+std::vector<TokenId> make_row_of(const LossOptions& losses, std::size_t vocab_size) {
+  std::vector<TokenId> row_of(vocab_size, -1);
+  TokenId next = 0;
+  for (const TokenId word : softmax_words(losses, vocab_size)) row_of[static_cast<std::size_t>(word)] = next++;
+  return row_of;
+}
+
+std::vector<std::vector<TokenId>> classes_as_rows(const LossOptions& losses, const std::vector<TokenId>& row_of) {
+  std::vector<std::vector<TokenId>> classes;
+  for (const std::vector<TokenId>& words : losses.classes) {
+    classes.emplace_back();
+    for (const TokenId word : words) {
+      if (row_of[static_cast<std::size_t>(word)] >= 0) classes.back().push_back(row_of[static_cast<std::size_t>(word)]);
+    }
+  }
+  return classes;
+}
+
+}  // namespace
+
+std::vector<std::uint8_t> identities_of_step(std::size_t vocab_size, double identity_dropout, std::uint64_t seed,
+                                             std::uint64_t step) {
+  std::vector<std::uint8_t> identities(vocab_size, 1);
+  const RandomStream random(seed, RandomPurpose::identity_dropout, step);
+  for (std::size_t id = Vocabulary::kEos + 1; id < vocab_size; ++id) {
+    identities[id] = random.uniform(id) >= identity_dropout ? 1 : 0;
+  }
+  return identities;
+}
+
 TrainingStep::TrainingStep(const Network& network, LossOptions losses, ThreadPool& pool, std::size_t chunk_logits)
     : network_(network),
       losses_(std::move(losses)),
-      uniformity_(losses_.classes),
+      rows_(make_rows(network, losses_)),
+      row_of_(make_row_of(losses_, network.vocab_size())),
+      uniformity_(classes_as_rows(losses_, row_of_)),
       pool_(pool),
       chunk_logits_(chunk_logits),
       packed_(network.layout(), network.linears()),
-      positions_(network.options().width) {}
+      positions_(network.options().width) {
+  if (losses_.class_loss == 0.0 || network.word_features().data() == nullptr) return;
+  // A class is what one feature row describes; its prior is the number of its words.
+  std::map<std::vector<float>, TokenId> known;
+  std::vector<float> features;
+  std::vector<float> counts;
+  class_of_.assign(network.vocab_size(), -1);
+  for (const TokenId word : softmax_words(losses_, network.vocab_size())) {
+    const float* row = network.word_features().row(static_cast<std::size_t>(word));
+    const std::vector<float> key(row, row + network.num_features());
+    const auto [found, added] = known.emplace(key, static_cast<TokenId>(counts.size()));
+    if (added) {
+      features.insert(features.end(), key.begin(), key.end());
+      counts.push_back(0.0f);
+    }
+    class_of_[static_cast<std::size_t>(word)] = found->second;
+    counts[static_cast<std::size_t>(found->second)] += 1.0f;
+  }
+  for (float& count : counts) count = std::log(count);
+  class_rows_.emplace(network, std::vector<TokenId>(), std::move(features), std::move(counts));
+}
 
 std::size_t TrainingStep::peak_bytes() const {
   return workspace_.peak_bytes();
@@ -24,16 +106,27 @@ std::size_t TrainingStep::peak_bytes() const {
 
 std::size_t TrainingStep::number_of_chunks(const Batch& batch) const {
   const auto parts = [](std::size_t whole, std::size_t part) { return (whole + part - 1) / part; };
-  return std::max(parts(batch.num_tokens(), kChunkTokens),
-                  parts(batch.num_tokens() * network_.vocab_size(), chunk_logits_));
+  return std::max(parts(batch.num_tokens(), kChunkTokens), parts(batch.num_tokens() * softmax_size(), chunk_logits_));
 }
 
 Losses TrainingStep::run(const Batch& batch, const ParameterBlock& weights, const DropoutPlan& dropout,
                          ParameterBlock& gradients) {
+  if (losses_.identity_dropout > 0.0) {
+    identity_ = identities_of_step(network_.vocab_size(), losses_.identity_dropout, dropout.seed, dropout.step);
+  }
   packed_.refresh(weights, pool_);
+  if (rows_) rows_->refresh(weights, identity_, pool_);
+  if (class_rows_) class_rows_->refresh(weights, {}, pool_);
   positions_.reserve(batch.longest());
+  targets_.clear();
+  class_targets_.clear();
+  for (const TokenId target : batch.targets) {
+    targets_.push_back(row_of_[static_cast<std::size_t>(target)]);
+    assert(targets_.back() >= 0);
+    if (class_rows_) class_targets_.push_back(class_of_[static_cast<std::size_t>(target)]);
+  }
   const Scales scales{.per_token = 1.0f / static_cast<float>(batch.num_tokens()),
-                      .uniformity_position_weights = uniformity_.position_weights(batch.targets)};
+                      .uniformity_position_weights = uniformity_.position_weights(targets_)};
   const std::size_t num_chunks = number_of_chunks(batch);
   LossSums sums;
   if (num_chunks == 1) {
@@ -41,17 +134,19 @@ Losses TrainingStep::run(const Batch& batch, const ParameterBlock& weights, cons
   } else {
     bool accumulate = false;
     for (const Batch& chunk : split(batch, num_chunks)) {
-      const LossSums chunk_sums = run_chunk(chunk, scales, weights, dropout, accumulate, gradients);
-      sums.tokens += chunk_sums.tokens;
-      sums.features += chunk_sums.features;
-      sums.uniformity += chunk_sums.uniformity;
+      sums += run_chunk(chunk, scales, weights, dropout, accumulate, gradients);
       accumulate = true;
     }
   }
+  if (rows_) rows_->add_gradients(identity_, gradients);
+  if (class_rows_) class_rows_->add_gradients({}, gradients);
   const auto num_tokens = static_cast<double>(batch.num_tokens());
-  Losses result{
-      .tokens = sums.tokens / num_tokens, .features = sums.features / num_tokens, .uniformity = sums.uniformity};
-  result.total = result.tokens + losses_.feature_loss * result.features + losses_.uniformity_loss * result.uniformity;
+  Losses result{.tokens = sums.tokens / num_tokens,
+                .features = sums.features / num_tokens,
+                .uniformity = sums.uniformity,
+                .classes = sums.classes / num_tokens};
+  result.total = result.tokens + losses_.feature_loss * result.features + losses_.uniformity_loss * result.uniformity +
+                 losses_.class_loss * result.classes;
   return result;
 }
 
@@ -60,7 +155,8 @@ TrainingStep::LossSums TrainingStep::run_chunk(const Batch& chunk, const Scales&
   workspace_.reset();
   Network::Activations activations = network_.allocate(chunk, workspace_);
   const Matrix d_x = workspace_.matrix(chunk.num_tokens(), network_.options().width);
-  const Matrix logits = workspace_.matrix(chunk.num_tokens(), network_.vocab_size());
+  HeadLogits logits{.tokens = workspace_.matrix(chunk.num_tokens(), softmax_size()), .classes = {}};
+  if (class_rows_) logits.classes = workspace_.matrix(chunk.num_tokens(), class_rows_->size());
   const std::size_t scratch_size = whole_lines(activations.scratch_size);
   float* scratch = workspace_.floats(scratch_size * pool_.num_threads());
   const Pass pass{.batch = chunk,
@@ -68,7 +164,8 @@ TrainingStep::LossSums TrainingStep::run_chunk(const Batch& chunk, const Scales&
                   .weights = weights,
                   .packed = packed_,
                   .attention = network_.options().attention,
-                  .dropout = dropout};
+                  .dropout = dropout,
+                  .identity = identity_};
 
   // A shard goes all the way without waiting for the others.
   std::vector<LossSums> shard_sums(chunk.shards.size());
@@ -76,37 +173,47 @@ TrainingStep::LossSums TrainingStep::run_chunk(const Batch& chunk, const Scales&
     const Shard& shard = chunk.shards[index];
     float* own_scratch = scratch + worker * scratch_size;
     network_.forward(pass, shard, positions_.rows(), activations, own_scratch);
-    shard_sums[index] = run_heads(pass, shard, scales, activations, shard.rows_of(logits), shard.rows_of(d_x));
+    const HeadLogits own_logits{.tokens = shard.rows_of(logits.tokens),
+                                .classes = class_rows_ ? shard.rows_of(logits.classes) : Matrix()};
+    shard_sums[index] = run_heads(pass, shard, scales, activations, own_logits, shard.rows_of(d_x));
     network_.backward(pass, shard, activations, shard.rows_of(d_x), own_scratch);
   });
 
   GradientTasks tasks(network_.layout(), gradients, accumulate);
-  tasks.add(network_.token_head(), logits, activations.hidden());
+  const ParameterInfo& table = network_.layout()[network_.token_table()];
+  if (rows_) {
+    rows_->gradients(logits.tokens, activations.hidden(), tasks);
+    if (!accumulate) std::fill_n(gradients.vector(table), table.size, 0.0f);
+  } else {
+    tasks.add(network_.token_head(), logits.tokens, activations.hidden());
+  }
+  if (class_rows_) class_rows_->gradients(logits.classes, activations.hidden(), tasks);
   network_.gradients(activations, tasks);
   tasks.run(pool_);
-  network_.embedding().scatter_gradient(chunk, d_x, gradients.matrix(network_.layout()[network_.token_table()]), pool_);
+  network_.embedding().scatter_gradient(pass, d_x, gradients.matrix(table), pool_);
 
   LossSums sums;
-  for (const LossSums& shard : shard_sums) {
-    sums.tokens += shard.tokens;
-    sums.features += shard.features;
-    sums.uniformity += shard.uniformity;
-  }
+  for (const LossSums& shard : shard_sums) sums += shard;
   return sums;
 }
 
 TrainingStep::LossSums TrainingStep::run_heads(const Pass& pass, const Shard& shard, const Scales& scales,
-                                               Network::Activations& activations, Matrix logits,
+                                               Network::Activations& activations, const HeadLogits& head_logits,
                                                Matrix d_hidden) const {
   const ConstMatrix hidden = shard.rows_of(activations.hidden());
-  const std::span<const TokenId> targets = std::span(pass.batch.targets).subspan(shard.first_token, shard.num_tokens);
+  const Matrix logits = head_logits.tokens;
+  const std::size_t first = pass.batch.first_row + shard.first_token;
+  const std::span<const TokenId> targets = std::span(targets_).subspan(first, shard.num_tokens);
   LossSums sums;
 
-  packed_.forward(network_.token_head(), hidden, logits);
+  if (rows_) {
+    rows_->forward(hidden, logits);
+  } else {
+    packed_.forward(network_.token_head(), hidden, logits);
+  }
   if (network_.feature_head()) network_.feature_head()->forward(pass, shard, hidden, *activations.feature_head);
   if (on_logits) {
-    on_logits(pass.batch.first_row + shard.first_token, logits,
-              network_.feature_head() ? shard.rows_of(activations.feature_head->logits) : Matrix());
+    on_logits(first, logits, network_.feature_head() ? shard.rows_of(activations.feature_head->logits) : Matrix());
   }
 
   std::vector<ClassUniformity::LogitGradient> uniformity_gradient;
@@ -114,7 +221,18 @@ TrainingStep::LossSums TrainingStep::run_heads(const Pass& pass, const Shard& sh
                                          uniformity_gradient);
   sums.tokens = token_cross_entropy(logits, targets, losses_.label_smoothing, scales.per_token);
   for (const auto& [row, token, value] : uniformity_gradient) logits(row, static_cast<std::size_t>(token)) += value;
-  packed_.backward(network_.token_head(), logits, d_hidden, false);
+  if (rows_) {
+    rows_->backward(logits, d_hidden, false);
+  } else {
+    packed_.backward(network_.token_head(), logits, d_hidden, false);
+  }
+
+  if (class_rows_) {
+    class_rows_->forward(hidden, head_logits.classes);
+    sums.classes = token_cross_entropy(head_logits.classes, std::span(class_targets_).subspan(first, shard.num_tokens),
+                                       /*smoothing=*/0.0, static_cast<float>(losses_.class_loss) * scales.per_token);
+    class_rows_->backward(head_logits.classes, d_hidden, true);
+  }
 
   if (network_.feature_head()) {
     sums.features = feature_reconstruction(shard.rows_of(activations.feature_head->logits),

@@ -2,13 +2,16 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "core/thread_pool.h"
 #include "core/workspace.h"
 #include "losses/class_uniformity.h"
 #include "model/network.h"
+#include "model/output_rows.h"
 
 namespace semfuse {
 
@@ -17,14 +20,25 @@ struct LossOptions {
   double feature_loss = 0.0;     // Weight λ of the feature reconstruction.
   double uniformity_loss = 0.0;  // Weight λ of the class uniformity.
   std::vector<std::vector<TokenId>> classes;
+
+  double class_loss = 0.0;        // Weight λ of the class loss; needs a network with word features.
+  double identity_dropout = 0.0;  // Share of the words without identity in a step.
+  // The entries that the softmax ranges over, ascending; every target is one of them. Empty: all entries.
+  std::vector<TokenId> words;
 };
 
 struct Losses {
   double tokens = 0.0;
   double features = 0.0;
   double uniformity = 0.0;
-  double total = 0.0;  // tokens + λ features + λ uniformity
+  double classes = 0.0;
+  double total = 0.0;  // tokens + λ features + λ uniformity + λ classes
 };
+
+// By token id, whether a word has its identity in a step: a function of (seed, step, id). Special entries always have
+// theirs.
+std::vector<std::uint8_t> identities_of_step(std::size_t vocab_size, double identity_dropout, std::uint64_t seed,
+                                             std::uint64_t step);
 
 // Owns the memory that a step needs, so that steps after the first allocate nothing of size.
 class TrainingStep {
@@ -57,17 +71,39 @@ class TrainingStep {
     double tokens = 0.0;
     double features = 0.0;
     double uniformity = 0.0;
+    double classes = 0.0;
+
+    void operator+=(const LossSums& other) {
+      tokens += other.tokens;
+      features += other.features;
+      uniformity += other.uniformity;
+      classes += other.classes;
+    }
+  };
+  // What a chunk's heads write.
+  struct HeadLogits {
+    Matrix tokens;   // [num_tokens, softmax_size]
+    Matrix classes;  // [num_tokens, num_classes], empty without a class loss
   };
 
+  std::size_t softmax_size() const { return rows_ ? rows_->size() : network_.vocab_size(); }
   std::size_t number_of_chunks(const Batch& batch) const;
   LossSums run_chunk(const Batch& chunk, const Scales& scales, const ParameterBlock& weights,
                      const DropoutPlan& dropout, bool accumulate, ParameterBlock& gradients);
   LossSums run_heads(const Pass& pass, const Shard& shard, const Scales& scales, Network::Activations& activations,
-                     Matrix logits, Matrix d_hidden) const;
+                     const HeadLogits& logits, Matrix d_hidden) const;
 
   const Network& network_;
   LossOptions losses_;
+  // Output rows that are not simply the token table's, if it takes them; targets are then rows of these.
+  std::optional<OutputRows> rows_;
+  std::vector<TokenId> row_of_;  // By token id; -1 outside of the softmax.
+  std::optional<OutputRows> class_rows_;
+  std::vector<TokenId> class_of_;  // By token id.
   ClassUniformity uniformity_;
+  std::vector<std::uint8_t> identity_;  // Of this step; empty: every word has its own.
+  std::vector<TokenId> targets_;        // Of this step, as rows.
+  std::vector<TokenId> class_targets_;
   ThreadPool& pool_;
   std::size_t chunk_logits_;
   PackedWeights packed_;

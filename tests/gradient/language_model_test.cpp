@@ -1,6 +1,7 @@
 // The whole training step: losses and every gradient against the plain twin.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -22,7 +23,22 @@ struct Case {
   std::vector<std::size_t> lengths = {4, 1, 3, 2};
   std::size_t vocab_size = 13;
   ModelOptions model = {.width = 12, .layers = 2, .heads = 3, .feed_forward = 10, .feature_head = 7};
+  double class_loss = 0.0;
+  double identity_dropout = 0.0;
+  std::vector<TokenId> words = {};  // Of the softmax; targets outside become the nearest one below.
 };
+
+// Feature rows of words, every third like the one before, so that classes have one word or two.
+std::vector<float> random_word_features(std::size_t vocab_size, std::size_t num_features) {
+  RandomStream random(21, RandomPurpose::corpus_val);
+  std::vector<float> rows;
+  for (std::size_t word = 0; word < vocab_size; ++word) {
+    for (std::size_t f = 0; f < num_features; ++f) {
+      rows.push_back(word % 3 == 2 ? rows[rows.size() - num_features] : static_cast<float>(random.next_uniform()));
+    }
+  }
+  return rows;
+}
 
 void PrintTo(const Case& c, std::ostream* out) {
   *out << c.name;
@@ -35,11 +51,22 @@ TEST_P(LanguageModelGradient, EqualsTheTwin) {
   ModelOptions options = c.model;
   options.attention = c.attention;
   options.fusion = c.features > 0;
-  const LossOptions loss_options{
-      .label_smoothing = 0.1, .feature_loss = 0.7, .uniformity_loss = 0.5, .classes = {{2, 3, 5}, {7, 1, 11, 4}}};
+  const LossOptions loss_options{.label_smoothing = 0.1,
+                                 .feature_loss = 0.7,
+                                 .uniformity_loss = 0.5,
+                                 .classes = {{2, 3, 5}, {7, 1, 11, 4}},
+                                 .class_loss = c.class_loss,
+                                 .identity_dropout = c.identity_dropout,
+                                 .words = c.words};
   Batch batch = random_batch(c.lengths, c.vocab_size, c.features, 1);
   cut_shards(batch, c.sentences_per_shard);
-  const Network network(options, c.vocab_size, c.features);
+  for (TokenId& target : batch.targets) {
+    if (!c.words.empty()) target = *(std::upper_bound(c.words.begin(), c.words.end(), target) - 1);
+  }
+  const std::vector<float> word_features = random_word_features(c.vocab_size, c.features);
+  const reference::Table<double> word_table =
+      reference::table_of({word_features.data(), c.features > 0 ? c.vocab_size : 0, c.features});
+  const Network network(options, c.vocab_size, c.features, word_features);
   const ParameterBlock weights = random_weights(network.layout(), 2);
   const DropoutPlan plan{.rate = c.dropout, .seed = 3, .step = 4};
 
@@ -51,17 +78,27 @@ TEST_P(LanguageModelGradient, EqualsTheTwin) {
   const Losses losses = step.run(batch, weights, plan, gradients);
 
   const reference::Tables<double> tables = reference::tables_of(network.layout(), weights);
-  const reference::LossValues<double> expected = reference::losses(tables, batch, options, loss_options, plan);
+  const reference::LossValues<double> expected =
+      reference::losses(tables, batch, options, loss_options, plan, word_table);
   EXPECT_NEAR(losses.tokens, expected.tokens, 1e-5 * expected.tokens);
   EXPECT_NEAR(losses.features, expected.features, 1e-5 * expected.features);
   EXPECT_NEAR(losses.uniformity, expected.uniformity, 1e-5 * expected.uniformity);
+  EXPECT_NEAR(losses.classes, expected.classes, 1e-5 * expected.classes);
+  EXPECT_EQ(c.class_loss > 0.0, expected.classes > 0.0);
   EXPECT_NEAR(losses.total, expected.total, 1e-5 * expected.total);
   EXPECT_GT(expected.uniformity, 0.0);
 
   const auto objective = [&](const reference::Tables<std::complex<double>>& at) {
-    return reference::losses(at, batch, options, loss_options, plan).total;
+    return reference::losses(at, batch, options, loss_options, plan, word_table).total;
   };
   expect_close(reference::tables_of(network.layout(), gradients), complex_step(tables, objective));
+}
+
+template <class Change>
+ModelOptions with(const Change& change) {
+  ModelOptions options = Case().model;
+  change(options);
+  return options;
 }
 
 std::vector<Case> cases() {
@@ -79,6 +116,27 @@ std::vector<Case> cases() {
        .attention = kCausal,
        .sentences_per_shard = 1,
        .chunk_logits = 5 * 13},
+      // The parts of the semfuse model, one by one and together.
+      {.name = "without_gate", .model = with([](ModelOptions& m) { m.gate = false; })},
+      {.name = "output_features", .model = with([](ModelOptions& m) { m.output_features = true; })},
+      {.name = "class_loss", .attention = kCausal, .class_loss = 0.6},
+      {.name = "identity_dropout", .attention = kCausal, .identity_dropout = 0.5},
+      {.name = "identity_dropout_baseline", .features = 0, .attention = kCausal, .identity_dropout = 0.5},
+      {.name = "some_words", .attention = kCausal, .words = {0, 1, 2, 4, 5, 7, 9, 11}},
+      {.name = "open_vocabulary",
+       .attention = kCausal,
+       .model = with([](ModelOptions& m) { m.output_features = true; }),
+       .class_loss = 0.6,
+       .identity_dropout = 0.4,
+       .words = {0, 1, 2, 3, 5, 6, 7, 8, 11}},
+      {.name = "open_vocabulary_split",
+       .attention = kCausal,
+       .sentences_per_shard = 1,
+       .chunk_logits = 3 * 9,
+       .model = with([](ModelOptions& m) { m.output_features = true; }),
+       .class_loss = 0.6,
+       .identity_dropout = 0.4,
+       .words = {0, 1, 2, 3, 5, 6, 7, 8, 11}},
       // Every size past a vector of 16, so that whole vectors and remainders meet.
       {.name = "past_a_vector",
        .features = 17,

@@ -208,7 +208,7 @@ TEST_P(FusedEmbeddingGradient, EqualsTheTwin) {
   c.for_each_shard([&](const Shard& shard) { embedding.backward(c.pass(), shard, cache, shard.rows_of(d_e)); });
   embedding.gradients(cache, c.tasks());
   c.gradients({});
-  embedding.scatter_gradient(c.batch(), d_e, c.gradient_block().matrix(c.layout()[embedding.table()]), c.pool());
+  embedding.scatter_gradient(c.pass(), d_e, c.gradient_block().matrix(c.layout()[embedding.table()]), c.pool());
   expect_close(reference::tables_of(c.layout(), c.gradient_block()),
                complex_step(c.weights(), [&](const ComplexTables& w) {
                  return weighted_sum(reference::fused_embedding(w, c.batch()), d_h);

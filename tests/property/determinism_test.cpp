@@ -16,6 +16,7 @@ struct TrainingCase {
   std::size_t num_features;
   AttentionMask attention;
   std::size_t chunk_logits;
+  bool open = false;  // Output features, class loss and identity dropout, with a few words outside of the softmax.
 };
 
 constexpr std::size_t kVocab = 1500;  // With width 24 more parameters than one task of the optimizer takes.
@@ -31,11 +32,22 @@ ParameterBlock weights_after_steps(const TrainingCase& c, std::size_t num_thread
                                    std::vector<double>* losses = nullptr) {
   const ModelOptions options{
       .width = 24, .layers = 2, .heads = 4, .feed_forward = 40, .attention = c.attention, .feature_head = 12};
-  const Network network(options, kVocab, c.num_features);
+  ModelOptions chosen = options;
+  chosen.output_features = c.open;
+  LossOptions losses_of_step{
+      .label_smoothing = 0.02, .feature_loss = 0.5, .uniformity_loss = 0.1, .classes = {{1, 2, 3}, {4, 5}}};
+  std::vector<float> word_features;
+  if (c.open) {
+    losses_of_step.class_loss = 0.5;
+    losses_of_step.identity_dropout = 0.3;
+    RandomStream random(3, RandomPurpose::held_out);
+    for (std::size_t i = 0; i < kVocab * c.num_features; ++i) {
+      word_features.push_back(static_cast<float>(random.next_below(2)));
+    }
+  }
+  const Network network(chosen, kVocab, c.num_features, word_features);
   ThreadPool pool(num_threads);
-  TrainingStep step(
-      network, {.label_smoothing = 0.02, .feature_loss = 0.5, .uniformity_loss = 0.1, .classes = {{1, 2, 3}, {4, 5}}},
-      pool, c.chunk_logits);
+  TrainingStep step(network, losses_of_step, pool, c.chunk_logits);
   AdamW adamw(network.layout(), {});
   ParameterBlock weights = network.initial_weights(5);
   ParameterBlock gradients(network.layout());
@@ -68,7 +80,9 @@ TEST_P(Determinism, WeightsDoNotDependOnTheThreads) {
 INSTANTIATE_TEST_SUITE_P(Cases, Determinism,
                          testing::Values(TrainingCase{22, AttentionMask::bidirectional, TrainingStep::kChunkLogits},
                                          TrainingCase{0, AttentionMask::causal, TrainingStep::kChunkLogits},
-                                         TrainingCase{22, AttentionMask::causal, 200 * kVocab}));
+                                         TrainingCase{22, AttentionMask::causal, 200 * kVocab},
+                                         TrainingCase{22, AttentionMask::causal, TrainingStep::kChunkLogits, true},
+                                         TrainingCase{22, AttentionMask::causal, 200 * kVocab, true}));
 
 TEST(DropoutSeed, AnotherSeedGivesOtherDropout) {
   const TrainingCase c{0, AttentionMask::causal, TrainingStep::kChunkLogits};

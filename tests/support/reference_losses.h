@@ -83,20 +83,83 @@ struct LossValues {
   T tokens{};
   T features{};
   T uniformity{};
+  T classes{};
   T total{};
 };
+
+// The same numbers with the rows at `chosen` only.
+inline Table<double> chosen_rows(const Table<double>& table, const std::vector<TokenId>& chosen) {
+  Table<double> result(chosen.size(), table.cols);
+  for (std::size_t i = 0; i < chosen.size(); ++i) {
+    for (std::size_t j = 0; j < table.cols; ++j) result(i, j) = table(static_cast<std::size_t>(chosen[i]), j);
+  }
+  return result;
+}
+
+// Cross-entropy of the next word's class, which is its feature row: logits are W_s · row + ln(words of the class).
+template <class T>
+T class_loss(const Tables<T>& w, const Table<T>& hidden, const Batch& batch, const std::vector<TokenId>& words,
+             const Table<double>& word_features) {
+  std::vector<TokenId> first_words;  // Of each class.
+  std::vector<double> counts;
+  std::vector<TokenId> class_of(word_features.rows, -1);
+  for (const TokenId word : words) {
+    const auto same = [&](TokenId other) {
+      const Table<double> rows = chosen_rows(word_features, {word, other});
+      return std::equal(rows.numbers.begin(), rows.numbers.begin() + static_cast<std::ptrdiff_t>(rows.cols),
+                        rows.numbers.begin() + static_cast<std::ptrdiff_t>(rows.cols));
+    };
+    const auto found = std::find_if(first_words.begin(), first_words.end(), same);
+    const auto index = static_cast<std::size_t>(found - first_words.begin());
+    if (found == first_words.end()) {
+      first_words.push_back(word);
+      counts.push_back(0.0);
+    }
+    counts[index] += 1.0;
+    class_of[static_cast<std::size_t>(word)] = static_cast<TokenId>(index);
+  }
+  Table<T> logits = row_head(w, hidden, {}, chosen_rows(word_features, first_words), {});
+  for (std::size_t t = 0; t < logits.rows; ++t) {
+    for (std::size_t c = 0; c < logits.cols; ++c) logits(t, c) += std::log(counts[c]);
+  }
+  std::vector<TokenId> targets;
+  for (const TokenId target : batch.targets) targets.push_back(class_of[static_cast<std::size_t>(target)]);
+  return token_cross_entropy(logits, targets, 0.0);
+}
 
 // The whole training step up to the losses.
 template <class T>
 LossValues<T> losses(const Tables<T>& w, const Batch& batch, const ModelOptions& model, const LossOptions& options,
-                     const DropoutPlan& plan) {
-  const Table<T> hidden = encode(w, batch, model, plan);
-  const Table<T> logits = token_head(w, hidden);
+                     const DropoutPlan& plan, const Table<double>& word_features = {}) {
+  const std::size_t vocab_size = w.at("tok.weight").rows;
+  Identity identity;
+  if (options.identity_dropout > 0.0)
+    identity = identities_of_step(vocab_size, options.identity_dropout, plan.seed, plan.step);
+  std::vector<TokenId> words = options.words;
+  for (std::size_t id = 0; options.words.empty() && id < vocab_size; ++id) words.push_back(static_cast<TokenId>(id));
+  const auto row_of = [&](TokenId word) {
+    return static_cast<TokenId>(std::find(words.begin(), words.end(), word) - words.begin());
+  };
+  std::vector<TokenId> targets;
+  for (const TokenId target : batch.targets) targets.push_back(row_of(target));
+  std::vector<std::vector<TokenId>> classes;
+  for (const std::vector<TokenId>& members : options.classes) {
+    classes.emplace_back();
+    for (const TokenId word : members) {
+      if (static_cast<std::size_t>(row_of(word)) < words.size()) classes.back().push_back(row_of(word));
+    }
+  }
+
+  const Table<T> hidden = encode(w, batch, model, plan, identity);
+  const Table<T> logits =
+      row_head(w, hidden, words, model.output_features ? chosen_rows(word_features, words) : Table<double>(), identity);
   LossValues<T> result;
-  result.tokens = token_cross_entropy(logits, batch.targets, options.label_smoothing);
+  result.tokens = token_cross_entropy(logits, targets, options.label_smoothing);
+  if (options.class_loss > 0.0) result.classes = class_loss(w, hidden, batch, words, word_features);
   if (batch.num_features > 0) result.features = feature_reconstruction(feature_head(w, hidden), batch.feature_rows());
-  result.uniformity = class_uniformity(logits, batch.targets, options.classes);
-  result.total = result.tokens + options.feature_loss * result.features + options.uniformity_loss * result.uniformity;
+  result.uniformity = class_uniformity(logits, targets, classes);
+  result.total = result.tokens + options.feature_loss * result.features + options.uniformity_loss * result.uniformity +
+                 options.class_loss * result.classes;
   return result;
 }
 

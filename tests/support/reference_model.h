@@ -2,9 +2,11 @@
 // over the scalar type, so that a complex step through it gives exact derivatives (gradient_check.h).
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <complex>
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
@@ -192,9 +194,16 @@ inline double position(std::size_t p, std::size_t j, std::size_t width) {
   return j % 2 == 0 ? std::sin(angle) : std::cos(angle);
 }
 
-// h = e + (1 + σ(W_g [e; s])) ∘ (W_s s) + position, or e + position without features.
+// Whether a word has its own row of the table in this step; an empty list means that all have.
+using Identity = std::vector<std::uint8_t>;
+inline double identity_of(const Identity& identity, std::size_t token) {
+  return identity.empty() || identity[token] != 0 ? 1.0 : 0.0;
+}
+
+// h = e + (1 + σ(W_g [e; s])) ∘ (W_s s) + position, or e + position without features; without a gate its σ is 0, and
+// the e of a word without identity is 0.
 template <class T>
-Table<T> fused_embedding(const Tables<T>& w, const Batch& batch) {
+Table<T> fused_embedding(const Tables<T>& w, const Batch& batch, const Identity& identity = {}) {
   const Table<T>& table = w.at("tok.weight");
   const std::size_t width = table.cols;
   Table<T> features(batch.num_tokens(), batch.num_features);
@@ -205,12 +214,17 @@ Table<T> fused_embedding(const Tables<T>& w, const Batch& batch) {
       joined(t, width + f) = features(t, f) = static_cast<double>(batch.feature_rows()(t, f));
     }
     for (std::size_t j = 0; j < width; ++j) {
-      joined(t, j) = table(static_cast<std::size_t>(batch.inputs[t]), j);
+      const auto token = static_cast<std::size_t>(batch.inputs[t]);
+      joined(t, j) = table(token, j) * identity_of(identity, token);
       h(t, j) = joined(t, j) + position(batch.positions[t], j, width);
     }
   }
   if (batch.num_features == 0) return h;
   const Table<T> u = linear(features, w.at("sem_proj.weight"), w.at("sem_proj.bias"));
+  if (!w.contains("gate.weight")) {
+    for (std::size_t n = 0; n < h.numbers.size(); ++n) h.numbers[n] += u.numbers[n];
+    return h;
+  }
   const Table<T> gate = linear(joined, w.at("gate.weight"), w.at("gate.bias"));
   for (std::size_t n = 0; n < h.numbers.size(); ++n) h.numbers[n] += (1.0 + sigmoid(gate.numbers[n])) * u.numbers[n];
   return h;
@@ -228,9 +242,28 @@ Table<T> token_head(const Tables<T>& w, const Table<T>& hidden) {
   return linear(hidden, table, Table<T>(1, table.rows));
 }
 
+// Logits of rows W_s · (feature row of each), plus E of its word if it has an identity.
 template <class T>
-Table<T> encode(const Tables<T>& w, const Batch& batch, const ModelOptions& options, const DropoutPlan& plan) {
-  Table<T> x = fused_embedding(w, batch);
+Table<T> row_head(const Tables<T>& w, const Table<T>& hidden, const std::vector<TokenId>& words,
+                  const Table<double>& features, const Identity& identity) {
+  const std::size_t num_rows = std::max(words.size(), features.rows);
+  Table<T> rows(num_rows, hidden.cols);
+  for (std::size_t i = 0; i < num_rows; ++i) {
+    for (std::size_t j = 0; j < hidden.cols; ++j) {
+      if (!words.empty()) {
+        const auto word = static_cast<std::size_t>(words[i]);
+        rows(i, j) += identity_of(identity, word) * w.at("tok.weight")(word, j);
+      }
+      for (std::size_t f = 0; f < features.cols; ++f) rows(i, j) += w.at("sem_proj.weight")(j, f) * features(i, f);
+    }
+  }
+  return linear(hidden, rows, Table<T>(1, num_rows));
+}
+
+template <class T>
+Table<T> encode(const Tables<T>& w, const Batch& batch, const ModelOptions& options, const DropoutPlan& plan,
+                const Identity& identity = {}) {
+  Table<T> x = fused_embedding(w, batch, identity);
   for (std::size_t layer = 0; layer < options.layers; ++layer) x = encoder_layer(w, layer, x, batch, options, plan);
   return x;
 }

@@ -174,5 +174,96 @@ TEST(LanguageModel, KeepsItsWeightsWhenMoved) {
   EXPECT_EQ(other.logits(kSentence), expected);
 }
 
+ModelOptions open_options() {
+  ModelOptions options = small_options(kCausal, /*fusion=*/true);
+  options.output_features = options.open_vocabulary = true;
+  return options;
+}
+
+LanguageModel open_model(std::uint64_t seed = 5) {
+  LanguageModel model(open_options(), Vocabulary::from_words(synthetic_corpus_words()),
+                      FeatureBank(Lexicon::synthetic(), {.bank = FeatureSet::semfuse, .kernel_base = 0.1}), seed);
+  model.weights() = random_weights(model.network().layout(), seed);
+  return model;
+}
+
+TEST(LanguageModel, OutputRowsReadTheFeaturesOfAWord) {
+  const LanguageModel model = open_model();
+  const Batch batch = batch_by_hand(model, std::vector<Sentence>{kSentence}, /*count_end=*/false);
+  const auto tables = reference::tables_of(model.network().layout(), model.weights());
+  std::vector<TokenId> words(41);
+  for (std::size_t id = 0; id < words.size(); ++id) words[id] = static_cast<TokenId>(id);
+  const FeatureMatrix rows = model.feature_bank().word_rows(model.vocabulary());
+  const auto expected = reference::row_head(tables, reference::encode(tables, batch, model.options(), {}), words,
+                                            reference::table_of({rows.values.data(), 41, rows.num_features}), {});
+  const std::vector<float> logits = model.logits(kSentence);
+  ASSERT_EQ(logits.size(), expected.numbers.size());
+  for (std::size_t i = 0; i < logits.size(); ++i) {
+    ASSERT_NEAR(static_cast<double>(logits[i]), expected.numbers[i], 4e-5) << i;
+  }
+}
+
+TEST(LanguageModel, UnseenWordsSpeakThroughTheirFeaturesAlone) {
+  LanguageModel model = open_model();
+  EXPECT_EQ(std::count(model.seen().begin(), model.seen().end(), false), 0);
+  std::vector<bool> seen(41, true);
+  const auto great = static_cast<std::size_t>(*model.vocabulary().find("great"));
+  const auto wonderful = static_cast<std::size_t>(*model.vocabulary().find("wonderful"));
+  const std::vector<float> before = model.logits(kSentence);
+  EXPECT_NE(before[great], before[wonderful]);
+  seen[great] = seen[wonderful] = false;
+  model.set_seen(seen);
+  EXPECT_EQ(model.seen(), seen);
+  // Both are described alike, so nothing tells them apart, as output and as input.
+  const std::vector<float> after = model.logits({"very", "great", "and"});
+  for (std::size_t t = 0; t < 4; ++t) EXPECT_EQ(after[t * 41 + great], after[t * 41 + wonderful]) << t;
+  EXPECT_EQ(after, model.logits({"very", "wonderful", "and"}));
+  EXPECT_NE(after, model.logits({"very", "good", "and"}));
+
+  EXPECT_THROW(model.set_seen(std::vector<bool>(40, true)), Error);
+  seen[static_cast<std::size_t>(Vocabulary::kEos)] = false;
+  EXPECT_THROW(model.set_seen(seen), Error);
+}
+
+TEST(LanguageModel, WordsAreAddedByTheirDescription) {
+  const LanguageModel model = open_model();
+  const LanguageModel larger = model.with_words({{"superb", WordClass::adjective, 1.0, 0.0},
+                                                 {"they", WordClass::pronoun, 0.0, 0.0},
+                                                 {"barely", WordClass::intensifier, 0.0, 0.1}});
+  ASSERT_EQ(larger.vocabulary().size(), 44U);
+  EXPECT_EQ(*larger.vocabulary().find("superb"), 41);
+  EXPECT_EQ(*larger.vocabulary().find("barely"), 43);
+  for (std::size_t id = 0; id < 44; ++id) EXPECT_EQ(larger.seen()[id], id < 41) << id;
+  // The logits of the words that were there do not change, bit by bit.
+  const std::vector<float> before = model.logits(kSentence), after = larger.logits(kSentence);
+  for (std::size_t t = 0; t <= kSentence.size(); ++t) {
+    for (std::size_t id = 0; id < 41; ++id) ASSERT_EQ(after[t * 44 + id], before[t * 41 + id]) << t << ' ' << id;
+  }
+  for (const NamedParameter& parameter : model.parameters()) {
+    const auto parameters = larger.parameters();
+    const auto same = std::find_if(parameters.begin(), parameters.end(),
+                                   [&](const NamedParameter& other) { return other.name == parameter.name; });
+    ASSERT_NE(same, parameters.end());
+    EXPECT_TRUE(std::equal(parameter.values.begin(), parameter.values.end(), same->values.begin())) << parameter.name;
+  }
+  EXPECT_NO_THROW(larger.logits({"they", "cooks", "the", "meal", ",", "barely", "superb", "."}));
+
+  const auto refused = [&](const LanguageModel& of, LexiconEntry word, const char* part) {
+    EXPECT_THAT([&] { of.with_words({word}); }, ThrowsMessage<Error>(HasSubstr(part)));
+  };
+  refused(model, {"great", WordClass::adjective, 1.0, 0.0}, "knows \"great\" already");
+  refused(model, {"they", WordClass::verb, 0.0, 0.0}, "describes \"they\" differently (a pronoun)");
+  refused(model, {"huge", WordClass::adjective, 2.0, 0.0}, "polarity of \"huge\" is 2");
+  refused(random_model(small_options(kCausal, true)), {"superb", WordClass::adjective, 1.0, 0.0},
+          "model.output_features=true");
+  EXPECT_THROW(model.with_words({{"a", WordClass::verb, 0.0, 0.0}, {"a", WordClass::verb, 0.0, 0.0}}), Error);
+}
+
+TEST(LanguageModel, OpenWordsNeedFusion) {
+  ModelOptions options = small_options(kCausal, /*fusion=*/false);
+  options.open_vocabulary = true;
+  EXPECT_THAT([&] { synthetic_model(options); }, ThrowsMessage<Error>(HasSubstr("need fusion")));
+}
+
 }  // namespace
 }  // namespace semfuse

@@ -316,5 +316,59 @@ TEST(Trainer, RefusesSentencesItCannotRead) {
   EXPECT_NO_THROW(attempt({{"very"}, {"very", "very"}}, 4)());
 }
 
+TEST(Trainer, WordsThatNoSentenceShowsHaveNoIdentity) {
+  ModelOptions options = {.width = 8, .layers = 1, .heads = 2, .feed_forward = 8, .feature_head = 8};
+  options.output_features = options.open_vocabulary = true;
+  LanguageModel model = synthetic_model(options);
+  const std::vector<std::string> held_out = paper_held_out_words();
+  const std::vector<Sentence> sentences =
+      make_synthetic_corpus({.seed = 3, .train = 200, .val = 0, .held_out = held_out}).train;
+  const std::vector<float> first(model.parameters()[0].values.begin(), model.parameters()[0].values.end());
+  Trainer trainer(model, sentences,
+                  {.epochs = 1, .batch = 20, .learning_rate = 1e-2, .class_loss = 0.5, .identity_dropout = 0.3},
+                  {.threads = 1});
+  for (const StepReport& report : run(trainer)) EXPECT_GT(report.loss_classes, 0.0);
+  ASSERT_EQ(model.parameters()[0].name, "tok.weight");
+  const std::span<const float> table = model.parameters()[0].values;
+  for (std::size_t id = 0; id < 41; ++id) {
+    const std::string& word = model.vocabulary().entries()[id];
+    const bool is_held_out = std::find(held_out.begin(), held_out.end(), word) != held_out.end();
+    EXPECT_EQ(model.seen()[id], !is_held_out) << word;
+    const std::span<const float> row = table.subspan(id * 8, 8);
+    EXPECT_EQ(std::count(row.begin(), row.end(), 0.0f), is_held_out ? 8 : 0) << word;
+    if (!is_held_out) {
+      EXPECT_FALSE(std::equal(row.begin(), row.end(), first.begin() + static_cast<std::ptrdiff_t>(id * 8)));
+    }
+  }
+}
+
+TEST(Trainer, AClosedVocabularyKeepsEveryIdentity) {
+  LanguageModel model = tiny_model(/*fusion=*/true);
+  const std::vector<Sentence> sentences(10, Sentence{"good"});
+  Trainer trainer(model, sentences, {.epochs = 1, .batch = 5}, {.threads = 1});
+  run(trainer);
+  EXPECT_EQ(std::count(model.seen().begin(), model.seen().end(), true), 41);
+}
+
+TEST(IdentityDropout, IsAFunctionOfSeedStepAndWordAndSparesSpecialEntries) {
+  std::size_t kept = 0;
+  constexpr std::size_t kWords = 500, kSteps = 40;
+  std::vector<std::vector<std::uint8_t>> steps;
+  for (std::uint64_t step = 0; step < kSteps; ++step) {
+    const std::vector<std::uint8_t> identity = identities_of_step(kWords, 0.3, 7, step);
+    ASSERT_EQ(identity.size(), kWords);
+    EXPECT_TRUE(identity[0] && identity[1] && identity[2]);
+    for (std::size_t id = 3; id < kWords; ++id) kept += identity[id];
+    EXPECT_EQ(identity, identities_of_step(kWords, 0.3, 7, step));
+    EXPECT_NE(identity, identities_of_step(kWords, 0.3, 8, step));
+    // A word's draw does not depend on how many others there are.
+    const std::vector<std::uint8_t> fewer = identities_of_step(100, 0.3, 7, step);
+    EXPECT_TRUE(std::equal(fewer.begin(), fewer.end(), identity.begin()));
+    steps.push_back(identity);
+  }
+  EXPECT_NE(steps[0], steps[1]);
+  EXPECT_NEAR(static_cast<double>(kept) / (kSteps * (kWords - 3)), 0.7, 0.01);  // Three standard deviations.
+}
+
 }  // namespace
 }  // namespace semfuse
