@@ -22,7 +22,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using Json = nlohmann::ordered_json;
 
-constexpr const char* kDefaultPreset = "paper-fusion";
+constexpr const char* kDefaultPreset = "semfuse";
 
 struct Options {
   std::optional<std::string> preset;
@@ -81,10 +81,10 @@ std::string evaluation_text(const Experiment& experiment, const StepReport& repo
 
 std::string step_line(const StepReport& report, double seconds) {
   return fmt::format(
-      R"({{"event":"step","step":{},"epoch":{},"loss":{},"loss_tokens":{},"loss_features":{},"loss_uniformity":{},)"
+      R"({{"event":"step","step":{},"epoch":{},"loss":{},"loss_tokens":{},"loss_features":{},"loss_uniformity":{},"loss_classes":{},)"
       R"("gradient_norm":{},"learning_rate":{},"tokens":{},"tokens_per_second":{:.1f}}})",
       report.step, report.epoch, report.loss, report.loss_tokens, report.loss_features, report.loss_uniformity,
-      report.gradient_norm, report.learning_rate, report.num_tokens,
+      report.loss_classes, report.gradient_norm, report.learning_rate, report.num_tokens,
       static_cast<double>(report.num_tokens) / std::max(seconds, 1e-9));
 }
 
@@ -239,7 +239,8 @@ Command train_command(CLI::App& program) {
   app->add_flag("--quiet", options->quiet, "Show no progress");
   app->add_flag("--json", options->json, "Print one JSON object at the end; progress goes to standard error");
   app->footer(
-      "Without --preset and --config the paper's fusion model is trained. Ctrl-C stops after the current step; the "
+      "Without --preset and --config the semfuse model is trained: causal, with an open vocabulary. Ctrl-C stops after "
+      "the current step; the "
       "model of\n"
       "the last whole epoch stays in RUN/model.safetensors.\n\n"
       "Examples:\n"

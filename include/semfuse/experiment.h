@@ -20,8 +20,9 @@ struct CorpusOptions {
   std::size_t val = 1200;                                      // Number of validation sentences.
   double second_clause = 0.6;                                  // Probability of a second clause, in [0, 1].
   std::size_t max_length = 28;                                 // Most tokens of a sequence, <bos> and <eos> included.
-  std::vector<std::string> held_out = paper_held_out_words();  // Adjectives never drawn in training.
-  bool random_held_out = false;                                // Draw the held-out words by the seed instead.
+  std::vector<std::string> held_out = paper_held_out_words();  // Words never drawn in training.
+  bool random_held_out = false;          // Draw by the seed instead: three adjectives of each polarity.
+  bool random_held_out_classes = false;  // Likewise a subject, a verb, an object, an adjective of each polarity.
 };
 
 // As constructed: the paper's fusion model.

@@ -79,6 +79,19 @@ Vocabulary parse_vocabulary(const std::string& text, const std::string& origin) 
   }
 }
 
+// Flags of the vocabulary's entries from the list of those without identity, which older files lack.
+std::vector<bool> parse_seen(const TensorArchive& archive, const Vocabulary& vocabulary, const std::string& origin) {
+  std::vector<bool> seen(vocabulary.size(), true);
+  const auto found = archive.metadata().find("unseen");
+  if (found == archive.metadata().end()) return seen;
+  for (const std::string& word : parse_words(found->second, "unseen", origin)) {
+    const auto id = vocabulary.find(word);
+    if (!id || *id <= Vocabulary::kEos) refuse(origin, "metadata unseen names an entry that is no word of the model");
+    seen[static_cast<std::size_t>(*id)] = false;
+  }
+  return seen;
+}
+
 // Compares what the configuration asks for with what the file holds, before anything of that size is allocated.
 void require_tensors(const TensorArchive& archive, const ModelOptions& options, std::size_t vocab_size,
                      std::size_t num_features, const std::string& origin) {
@@ -109,6 +122,11 @@ void save_checkpoint(const std::filesystem::path& path, const LanguageModel& mod
   writer.set_metadata(
       "features",
       nlohmann::json(model.options().fusion ? model.feature_bank().names() : std::vector<std::string>()).dump());
+  std::vector<std::string> unseen;
+  for (std::size_t id = 0; id < model.seen().size(); ++id) {
+    if (!model.seen()[id]) unseen.push_back(model.vocabulary().entries()[id]);
+  }
+  if (!unseen.empty()) writer.set_metadata("unseen", nlohmann::json(unseen).dump());
   for (const NamedParameter& parameter : model.parameters()) {
     writer.add(std::string(parameter.name), {parameter.shape.begin(), parameter.shape.end()}, parameter.values);
   }
@@ -144,6 +162,7 @@ Checkpoint parse_checkpoint(const TensorArchive& archive, const std::string& ori
     }
     model.set_parameter(parameter.name, values);
   }
+  model.set_seen(parse_seen(archive, model.vocabulary(), origin));
   return {.experiment = experiment, .model = std::move(model)};
 }
 

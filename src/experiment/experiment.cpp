@@ -102,11 +102,14 @@ Value bare_value(std::string_view text) {
 
 SyntheticCorpusOptions synthetic_corpus_options(const Experiment& experiment) {
   const CorpusOptions& corpus = experiment.corpus;
+  std::vector<std::string> held_out = corpus.held_out;
+  if (corpus.random_held_out) held_out = random_held_out_words(experiment.seed);
+  if (corpus.random_held_out_classes) held_out = random_held_out_classes(experiment.seed);
   return {.seed = experiment.seed,
           .train = corpus.train,
           .val = corpus.val,
           .second_clause = corpus.second_clause,
-          .held_out = corpus.random_held_out ? random_held_out_words(experiment.seed) : corpus.held_out};
+          .held_out = std::move(held_out)};
 }
 
 std::vector<std::string> preset_names() {

@@ -61,6 +61,13 @@ std::optional<Misfit> find_misfit(const Experiment& experiment) {
         {"model.width"},
         fmt::format("model.width is {}; it must be even, since positions are pairs of sine and cosine", model.width)};
   }
+  if (!model.fusion && (model.output_features || model.open_vocabulary)) {
+    const char* key = model.output_features ? "model.output_features" : "model.open_vocabulary";
+    return Misfit{{key, "model.fusion"},
+                  fmt::format("{} needs model.fusion, which is false; set {} to false too, or take the preset "
+                              "causal-baseline",
+                              key, key)};
+  }
   const CorpusOptions& corpus = experiment.corpus;
   const std::size_t longest = corpus.second_clause > 0.0 ? kTwoClauseLength : kOneClauseLength;
   if (corpus.max_length < longest) {

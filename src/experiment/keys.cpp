@@ -106,23 +106,24 @@ Key boolean(std::string section, std::string name, Field field, std::string expl
   return key;
 }
 
-Key attention_key(std::string explanation) {
-  static constexpr std::array kMasks = {std::pair{AttentionMask::causal, "causal"},
-                                        std::pair{AttentionMask::bidirectional, "bidirectional"}};
-  Key key{.section = "model", .name = "attention", .explanation = std::move(explanation)};
-  key.get = [](const Experiment& experiment) {
-    const bool causal = experiment.model.attention == AttentionMask::causal;
-    return Value{std::string(kMasks[causal ? 0 : 1].second)};
-  };
-  key.assign = [](Experiment& experiment, const Value& value) -> Complaint {
+// One of a few named values.
+template <typename Field, typename T, std::size_t size>
+Key choice(std::string section, std::string name, std::array<T, size> choices, Field field, std::string explanation) {
+  Key key{.section = std::move(section), .name = std::move(name), .explanation = std::move(explanation)};
+  key.get = [=](const Experiment& experiment) { return Value{std::string(to_string(field(experiment)))}; };
+  key.assign = [=](Experiment& experiment, const Value& value) -> Complaint {
     const auto* text = value.as<std::string>();
-    for (const auto& [mask, name] : kMasks) {
-      if (text == nullptr || *text != name) continue;
-      experiment.model.attention = mask;
-      return std::nullopt;
+    std::vector<std::string> names;
+    std::string wanted;
+    for (std::size_t i = 0; i < size; ++i) {
+      names.emplace_back(to_string(choices[i]));
+      if (text != nullptr && *text == names.back()) {
+        field(experiment) = choices[i];
+        return std::nullopt;
+      }
+      wanted += fmt::format("{}\"{}\"", i == 0 ? "" : i + 1 < size ? ", " : " or ", names.back());
     }
-    const std::vector<std::string> names = {kMasks[0].second, kMasks[1].second};
-    return *wants("\"causal\" or \"bidirectional\"", value) + (text == nullptr ? "" : did_you_mean(*text, names));
+    return *wants(wanted, value) + (text == nullptr ? "" : did_you_mean(*text, names));
   };
   key.check = [](const Experiment&) -> Complaint { return std::nullopt; };
   return key;
@@ -156,7 +157,7 @@ Key centers_key(std::string explanation) {
 }
 
 Key held_out_key(std::string explanation) {
-  static constexpr std::string_view kWanted = "an array of words or \"random\"";
+  static constexpr std::string_view kWanted = "an array of words or \"random\" or \"random-classes\"";
   Key key{.section = "corpus", .name = "held_out", .explanation = std::move(explanation)};
   key.get = [](const Experiment& experiment) {
     std::vector<Value> words;
@@ -169,13 +170,15 @@ Key held_out_key(std::string explanation) {
     if (text == nullptr && list == nullptr) return wants(kWanted, value);
     std::vector<std::string> words;
     const bool random = text != nullptr && *text == "random";
-    if (text != nullptr && !random) words.push_back(*text);
+    const bool classes = text != nullptr && *text == "random-classes";
+    if (text != nullptr && !random && !classes) words.push_back(*text);
     for (const Value& item : list == nullptr ? std::vector<Value>() : *list) {
       const auto* word = item.as<std::string>();
       if (word == nullptr) return wants(kWanted, item);
       words.push_back(*word);
     }
     experiment.corpus.random_held_out = random;
+    experiment.corpus.random_held_out_classes = classes;
     experiment.corpus.held_out = std::move(words);
     return std::nullopt;
   };
@@ -207,14 +210,19 @@ std::vector<Key> make_keys() {
              "Probability of a second clause."),
       whole_number("corpus", "max_length", 3, 65536, SEMFUSE_FIELD(corpus.max_length),
                    "Most tokens of a sequence, <bos> and <eos> included."),
-      held_out_key("Adjectives never drawn in training; \"random\": three per polarity, by the seed."),
+      held_out_key("Words never drawn in training; \"random\": six adjectives, \"random-classes\": one a class."),
 
+      choice("features", "bank", std::array{FeatureSet::paper, FeatureSet::semfuse}, SEMFUSE_FIELD(features.bank),
+             "\"paper\", or \"semfuse\": the same names, and no feature that looks ahead."),
+      choice("features", "kernel",
+             std::array{MembershipKernel::power, MembershipKernel::triangular, MembershipKernel::gaussian},
+             SEMFUSE_FIELD(features.kernel), "Membership: \"power\", \"triangular\" or \"gaussian\"."),
       number("features", "kernel_base", {'(', 0, 1, ')'}, SEMFUSE_FIELD(features.kernel_base),
-             "Base b of the membership b^(|x - c| / bandwidth)."),
+             "Base b of the power kernel b^(|x - c| / bandwidth)."),
       centers_key("Centres c of low, medium and high."),
       number("features", "bandwidth", {'(', 0, 1e6, ']'}, SEMFUSE_FIELD(features.bandwidth), "Width of a membership."),
       number("features", "exclamation_nudge", {'[', 0, 1, ']'}, SEMFUSE_FIELD(features.exclamation_nudge),
-             "Added to the strength of every row when the sentence ends in \"!\"."),
+             "Added to every strength when the sentence ends in \"!\"; the paper's bank only."),
 
       whole_number("model", "width", 2, kMaxWidth, SEMFUSE_FIELD(model.width),
                    "Size of a token's vector; even and a multiple of heads."),
@@ -224,10 +232,17 @@ std::vector<Key> make_keys() {
                    "Inner size of the feed-forward block."),
       number("model", "dropout", {'[', 0, 1, ')'}, SEMFUSE_FIELD(model.dropout),
              "Share dropped in attention weights and output, feed-forward inner and output."),
-      attention_key("\"causal\": a token reads only the past; \"bidirectional\": both ways, as in the paper."),
+      choice("model", "attention", std::array{AttentionMask::causal, AttentionMask::bidirectional},
+             SEMFUSE_FIELD(model.attention),
+             "\"causal\": a token reads only the past; \"bidirectional\": both ways, as in the paper."),
       boolean("model", "fusion", SEMFUSE_FIELD(model.fusion), "Fuse features into the embedding and read them back."),
       whole_number("model", "feature_head", 1, kMaxWidth, SEMFUSE_FIELD(model.feature_head),
                    "Inner size of the head that reads features back."),
+      boolean("model", "gate", SEMFUSE_FIELD(model.gate), "Gate the fused features; without it they are added."),
+      boolean("model", "output_features", SEMFUSE_FIELD(model.output_features),
+              "Output rows are E[w] + W_s·lex(w), so that a word speaks through its features too."),
+      boolean("model", "open_vocabulary", SEMFUSE_FIELD(model.open_vocabulary),
+              "A word that training never shows has no identity, only its features."),
 
       whole_number("training", "epochs", 1, 1'000'000, SEMFUSE_FIELD(training.epochs),
                    "Passes over the training sentences."),
@@ -249,6 +264,10 @@ std::vector<Key> make_keys() {
              "Weight of the loss that reads features back."),
       number("training", "uniformity_loss", {'[', 0, 1e6, ']'}, SEMFUSE_FIELD(training.uniformity_loss),
              "Weight of the loss that spreads each adjective class evenly."),
+      number("training", "class_loss", {'[', 0, 1e6, ']'}, SEMFUSE_FIELD(training.class_loss),
+             "Weight of the loss in which features alone predict the next word's class."),
+      number("training", "identity_dropout", {'[', 0, 1, ')'}, SEMFUSE_FIELD(training.identity_dropout),
+             "Share of the words that each step takes the identity from."),
       boolean("training", "count_end", SEMFUSE_FIELD(training.count_end),
               "Count the position that reads <eos> and predicts <pad>, as the authors do."),
   };

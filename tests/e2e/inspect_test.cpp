@@ -12,7 +12,9 @@ class InspectCommand : public testing::Test {
  protected:
   static void SetUpTestSuite() {
     folder_ = std::make_unique<TemporaryFolder>();
-    ASSERT_EQ(semfuse_program(tiny_training(run(), {"--set", "corpus.held_out=great,bad"})).exit_code, 0);
+    ASSERT_EQ(semfuse_program(tiny_training(run(), {"--preset", "paper-fusion", "--set", "corpus.held_out=great,bad"}))
+                  .exit_code,
+              0);
   }
   static void TearDownTestSuite() { folder_.reset(); }
   static std::string run() { return *folder_ / "run"; }

@@ -26,7 +26,8 @@ std::vector<nlohmann::json> log_of(const std::string& run) {
 TEST(TrainCommand, WritesModelConfigurationAndLog) {
   const TemporaryFolder folder;
   const std::string run = folder / "deep/run";
-  const ProcessResult result = semfuse_program(tiny_training(run, {"--set", "training.epochs=2", "--seed", "5"}));
+  const ProcessResult result =
+      semfuse_program(tiny_training(run, {"--preset", "paper-fusion", "--set", "training.epochs=2", "--seed", "5"}));
   ASSERT_EQ(result.exit_code, 0) << result.err;
   EXPECT_EQ(result.err, "");
   EXPECT_THAT(result.out, testing::Not(testing::HasSubstr("\r")));
@@ -59,6 +60,25 @@ TEST(TrainCommand, WritesModelConfigurationAndLog) {
   EXPECT_EQ(log[5]["feature_mse"], evaluation.feature_mse);
 }
 
+TEST(TrainCommand, TrainsTheSemfuseModelByDefault) {
+  const TemporaryFolder folder;
+  ASSERT_EQ(semfuse_program(tiny_training(folder / "a", {"--quiet", "--set", "corpus.train=200"})).exit_code, 0);
+  ASSERT_EQ(
+      semfuse_program(tiny_training(folder / "b", {"--preset", "semfuse", "--quiet", "--set", "corpus.train=200"}))
+          .exit_code,
+      0);
+  EXPECT_EQ(Process::text(folder / "a/model.safetensors"), Process::text(folder / "b/model.safetensors"));
+  const Checkpoint checkpoint = load_checkpoint(folder / "a");
+  EXPECT_EQ(checkpoint.model.options().attention, AttentionMask::causal);
+  EXPECT_EQ(checkpoint.model.feature_bank().options().bank, FeatureSet::semfuse);
+  std::vector<std::string> unseen;
+  for (std::size_t id = 0; id < checkpoint.model.seen().size(); ++id) {
+    if (!checkpoint.model.seen()[id]) unseen.push_back(checkpoint.model.vocabulary().entries()[id]);
+  }
+  EXPECT_THAT(unseen, testing::UnorderedElementsAreArray(paper_held_out_words()));
+  EXPECT_TRUE(log_of(folder / "a")[1]["loss_classes"].is_number());
+}
+
 TEST(TrainCommand, ItsConfigurationRepeatsTheRun) {
   const TemporaryFolder folder;
   ASSERT_EQ(semfuse_program(tiny_training(folder / "a", {"--set", "corpus.held_out=random", "--seed", "9"})).exit_code,
@@ -68,7 +88,7 @@ TEST(TrainCommand, ItsConfigurationRepeatsTheRun) {
 }
 
 TEST(TrainCommand, SameBytesForAnyNumberOfThreads) {
-  for (const char* preset : {"paper-fusion", "paper-baseline"}) {
+  for (const char* preset : {"paper-fusion", "paper-baseline", "semfuse"}) {
     const TemporaryFolder folder;
     std::string first;
     for (const char* threads : {"1", "2", "3", "4"}) {

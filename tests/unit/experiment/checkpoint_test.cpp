@@ -160,5 +160,33 @@ TEST(Checkpoint, RefusesWhatIsNoCheckpoint) {
   EXPECT_THAT([&] { load_checkpoint(folder / "short"); }, ThrowsMessage<Error>(HasSubstr(folder / "short")));
 }
 
+TEST(Checkpoint, KeepsWhatAnOpenVocabularyIs) {
+  const TemporaryFolder folder;
+  Experiment experiment;
+  experiment.features.bank = FeatureSet::semfuse;
+  experiment.features.kernel = MembershipKernel::gaussian;
+  experiment.model = small_options(AttentionMask::causal, /*fusion=*/true);
+  experiment.model.output_features = experiment.model.open_vocabulary = true;
+  experiment.model.gate = false;
+  experiment.training.class_loss = 0.25;
+  experiment.training.identity_dropout = 0.125;
+  LanguageModel model(experiment.model, Vocabulary::from_words(synthetic_corpus_words()),
+                      FeatureBank(Lexicon::synthetic(), experiment.features), 3);
+  std::vector<bool> seen(model.vocabulary().size(), true);
+  seen[7] = seen[40] = false;
+  model.set_seen(seen);
+  const LanguageModel larger = model.with_words({{"superb", WordClass::adjective, 1.0, 0.0}});
+  save_checkpoint(folder / "m", larger, experiment);
+  const Checkpoint loaded = load_checkpoint(folder / "m");
+  EXPECT_EQ(to_toml(loaded.experiment), to_toml(experiment));
+  EXPECT_EQ(loaded.model.seen(), larger.seen());
+  EXPECT_EQ(loaded.model.feature_bank().options().bank, FeatureSet::semfuse);
+  EXPECT_EQ(loaded.model.feature_bank().options().kernel, MembershipKernel::gaussian);
+  EXPECT_EQ(loaded.model.feature_bank().lexicon().entries(), larger.feature_bank().lexicon().entries());
+  EXPECT_EQ(loaded.model.vocabulary().entries(), larger.vocabulary().entries());
+  const Sentence sentence = {"very", "superb", "!"};
+  EXPECT_EQ(loaded.model.logits(sentence), larger.logits(sentence));
+}
+
 }  // namespace
 }  // namespace semfuse

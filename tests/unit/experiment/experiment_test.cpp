@@ -80,10 +80,15 @@ TEST(Experiment, ResolvesRandomHeldOutWordsByTheSeed) {
   const Experiment resolved = parse(to_toml(experiment));
   EXPECT_FALSE(resolved.corpus.random_held_out);
   EXPECT_EQ(resolved.corpus.held_out, random_held_out_words(6));
+  set_key(experiment, "corpus.held_out=random-classes");
+  EXPECT_FALSE(experiment.corpus.random_held_out);
+  EXPECT_EQ(synthetic_corpus_options(experiment).held_out, random_held_out_classes(6));
+  EXPECT_EQ(parse(to_toml(experiment)).corpus.held_out, random_held_out_classes(6));
 }
 
 TEST(Experiment, PresetsListEveryKeyAsPrinted) {
-  EXPECT_THAT(preset_names(), ElementsAre("paper-baseline", "paper-fusion"));
+  EXPECT_THAT(preset_names(),
+              ElementsAre("causal-baseline", "causal-fusion", "paper-baseline", "paper-fusion", "semfuse"));
   for (const EmbeddedText& preset : embedded_presets()) {
     const Experiment experiment = preset_experiment(preset.name);
     EXPECT_NO_THROW(validate(experiment));
@@ -94,14 +99,28 @@ TEST(Experiment, PresetsListEveryKeyAsPrinted) {
   EXPECT_EQ(to_toml(baseline), to_toml(preset_experiment("paper-baseline")));
 }
 
+TEST(Experiment, HonestPresetsReadOnlyThePast) {
+  for (const char* name : {"causal-baseline", "causal-fusion", "semfuse"}) {
+    const Experiment experiment = preset_experiment(name);
+    EXPECT_EQ(experiment.model.attention, AttentionMask::causal) << name;
+    EXPECT_FALSE(experiment.training.count_end) << name;
+    if (experiment.model.fusion) {
+      EXPECT_EQ(experiment.features.bank, FeatureSet::semfuse) << name;
+    }
+    EXPECT_EQ(experiment.corpus.held_out, paper_held_out_words()) << name;
+  }
+  EXPECT_TRUE(preset_experiment("semfuse").model.open_vocabulary);
+}
+
 TEST(Experiment, NamesThePresetsWhenOneIsUnknown) {
   try {
     preset_experiment("paper-fuson");
     FAIL();
   } catch (const Error& error) {
-    EXPECT_STREQ(error.what(),
-                 "unknown preset \"paper-fuson\"; presets are paper-baseline, paper-fusion; did you mean "
-                 "\"paper-fusion\"?");
+    EXPECT_STREQ(
+        error.what(),
+        "unknown preset \"paper-fuson\"; presets are causal-baseline, causal-fusion, paper-baseline, paper-fusion, "
+        "semfuse; did you mean \"paper-fusion\"?");
   }
 }
 
@@ -199,7 +218,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadToml{"held_out_newline", "[corpus]\nheld_out = [\"a\\nb\"]",
                 "corpus.held_out has \"a\\nb\", which is no word"},
         BadToml{"held_out_foreign", "[corpus]\nheld_out = [\"caf\xC3\xA9\"]",
-                "\"caf\xC3\xA9\" is not one of its adjectives"},
+                "\"caf\xC3\xA9\" is not one of its subjects"},
         BadToml{"foreign_key", "\xC3\xA9 = 3", "c.toml:1:1: not valid TOML"},
         BadToml{"foreign_letter_in_header", "[e\xC9\xB4l]", "c.toml:1:3: not valid TOML"},
         BadToml{"negative", "[model]\nwidth = -2", "c.toml:2: model.width is -2; it must be a whole number from 2"},

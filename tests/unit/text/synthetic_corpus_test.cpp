@@ -169,6 +169,30 @@ TEST(SyntheticCorpus, HeldOutWordsAreInValidationOnly) {
   EXPECT_EQ(val_words, (std::set<std::string>{words.begin(), words.end()}));
 }
 
+TEST(SyntheticCorpus, HoldsOutWordsOfEveryClass) {
+  const std::vector<std::string> held_out = {"Bob", "reviews", "paper", "very", "great", "awful"};
+  const Corpus corpus = make_synthetic_corpus({.seed = 4, .train = 2000, .val = 500, .held_out = held_out});
+  std::set<std::string> train_words, val_words;
+  for (const Sentence& sentence : corpus.train) train_words.insert(sentence.begin(), sentence.end());
+  for (const Sentence& sentence : corpus.val) val_words.insert(sentence.begin(), sentence.end());
+  EXPECT_EQ(train_words.size(), 38u - held_out.size());
+  for (const std::string& word : held_out) EXPECT_FALSE(train_words.contains(word)) << word;
+  EXPECT_EQ(val_words.size(), 38u);
+}
+
+TEST(SyntheticCorpus, DrawsAHeldOutWordOfEachClass) {
+  std::set<std::string> drawn;
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    const std::vector<std::string> held_out = random_held_out_classes(seed);
+    ASSERT_EQ(held_out.size(), 5u);
+    EXPECT_TRUE(kPositive.contains(held_out[3]) && kNegative.contains(held_out[4]));
+    EXPECT_NO_THROW(make_synthetic_corpus({.train = 1, .val = 0, .held_out = held_out}));
+    drawn.insert(held_out.begin(), held_out.end());
+  }
+  EXPECT_EQ(drawn.size(), 25u);  // Five subjects, verbs, objects and adjectives of each polarity.
+  EXPECT_EQ(random_held_out_classes(5), random_held_out_classes(5));
+}
+
 TEST(SyntheticCorpus, HasThirtyEightWords) {
   const std::vector<std::string> words = synthetic_corpus_words();
   EXPECT_EQ(words.size(), 38u);
@@ -207,8 +231,14 @@ TEST(SyntheticCorpus, RefusesWhatIsNoProbability) {
 TEST(SyntheticCorpus, RefusesUnusableHeldOutWords) {
   EXPECT_THAT(error_of({.held_out = {"excelent"}}),
               AllOf(HasSubstr("\"excelent\""), HasSubstr("did you mean \"excellent\"?")));
-  EXPECT_THAT(error_of({.held_out = {"paper"}}),
-              AllOf(HasSubstr("\"paper\" is not one of its adjectives"), ::testing::Not(HasSubstr("did you mean"))));
+  for (const std::string word : {"the", ",", "and", "she", "!"}) {
+    EXPECT_THAT(error_of({.held_out = {word}}),
+                AllOf(HasSubstr("\"" + word + "\" is not one of its subjects, verbs, objects, intensifiers and adj"),
+                      ::testing::Not(HasSubstr("did you mean"))));
+  }
+  EXPECT_THAT(error_of({.held_out = {"Alice", "Bob", "Carol", "Dave", "Eve"}}), HasSubstr("every subject is held out"));
+  EXPECT_THAT(error_of({.held_out = {"task", "paper", "model", "project", "meal"}}),
+              HasSubstr("every object is held out"));
   EXPECT_THAT(error_of({.held_out = {"good", "bad", "good"}}), HasSubstr("\"good\" appears twice"));
   EXPECT_THAT(error_of({.held_out = {kPositive.begin(), kPositive.end()}}),
               HasSubstr("every positive adjective is held out"));
