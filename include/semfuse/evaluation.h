@@ -23,11 +23,46 @@ struct Evaluation {
   double perplexity = 0.0;            // exp of the mean cross-entropy, without label smoothing.
   double seen_only_perplexity = 0.0;  // The same over positions whose target is not held out; NaN if there is none.
   double feature_mse = 0.0;           // Of the features read back; NaN without fusion.
+
+  // Mean cross-entropy, in nats, where the next word is a held-out one, and where the word just read is; NaN if there is
+  // no such position.
+  double held_out_cross_entropy = 0.0;
+  double after_held_out_cross_entropy = 0.0;
 };
 
 // The result is the same for any number of threads. Throws Error for an unknown or held-out word that the vocabulary
 // lacks, and for an empty list of sentences.
 Evaluation evaluate(const LanguageModel& model, std::span<const Sentence> sentences,
                     const EvaluationOptions& options = {});
+
+// What a predictor that knows the generator reaches on the synthetic corpus' validation sentences, in expectation: no
+// model that reads only the past is below it. Exact, from the generator's probabilities.
+struct EntropyFloor {
+  double nats = 0.0;       // Entropy of a sentence.
+  double positions = 0.0;  // Expected number of positions.
+  double perplexity = 0.0;
+  double seen_only_perplexity = 0.0;  // Over positions whose target is not held out.
+  double held_out_cross_entropy = 0.0;
+  double after_held_out_cross_entropy = 0.0;
+};
+
+// With count_end the certain position that reads <eos> counts too: 14.8 positions in the paper's corpus instead of 13.8.
+EntropyFloor synthetic_floor(const SyntheticCorpusOptions& corpus, bool count_end);
+
+// Whether anything at a position changes when only later text does.
+struct Audit {
+  AttentionMask attention = AttentionMask::causal;
+  std::size_t num_sentences = 0;
+  std::size_t num_changes = 0;      // Sentences with other text after some position that were tried.
+  double max_logit_change = 0.0;    // The largest change of any logit up to that position; exactly 0 without look-ahead.
+  // Features of the model's bank whose value at a position changed with later text, in the bank's order. Empty without
+  // fusion, which reads none.
+  std::vector<std::string> features_looking_ahead;
+};
+
+// Replaces, behind every position of every sentence, all later words and then all later feature rows, and compares what
+// the model says up to the position bit by bit. The same seed tries the same changes. Throws Error as evaluate() does.
+Audit audit(const LanguageModel& model, std::span<const Sentence> sentences, std::uint64_t seed = 1,
+            std::size_t threads = 0);
 
 }  // namespace semfuse

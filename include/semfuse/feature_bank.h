@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -33,8 +34,14 @@ class Lexicon {
   // Throws Error if a word is empty or appears twice, or an attribute is out of its range.
   explicit Lexicon(std::vector<LexiconEntry> entries);
 
-  // The words of the synthetic corpus, and "they", which it never draws.
+  // The words of the synthetic corpus, and "they", which it never draws: lexicons/synthetic.tsv.
   static Lexicon synthetic();
+
+  // Reads lines of tab-separated columns: a heading `word class polarity strength` (the last two may be missing), then
+  // a word each; an empty cell is 0, lines that begin with # and empty ones do not count. Throws Error as "origin:line:
+  // what" for anything else.
+  static Lexicon parse(std::string_view tsv, std::string_view origin);
+  static Lexicon load(const std::filesystem::path& path);
 
   const std::vector<LexiconEntry>& entries() const { return entries_; }
   const LexiconEntry* find(std::string_view word) const;
@@ -95,8 +102,8 @@ class FeatureBank {
 
   // The semantic matrix: rows for <bos>, the words, <eos>. Words that the lexicon lacks count as `other`.
   FeatureMatrix rows(const Sentence& sentence) const;
-  // The same of a sentence that goes on: rows for <bos> and the words. As in the authors' code, the last row is the
-  // object's while there are fewer than three words.
+  // The same of a sentence that goes on: rows for <bos> and the words. As in the authors' code, the paper's bank
+  // makes the last row the object's while there are fewer than three words.
   FeatureMatrix prefix_rows(const Sentence& prefix) const;
 
   // What the features say of each entry by itself, in no sentence: lex(w), one row an id. <pad> has zeros only.

@@ -22,12 +22,20 @@ struct Sums {
   double seen_cross_entropy = 0.0;
   std::size_t seen = 0;
   double squared_error = 0.0;
+  double held_out_cross_entropy = 0.0;
+  std::size_t held_out = 0;
+  double after_cross_entropy = 0.0;
+  std::size_t after = 0;
 
   void operator+=(const Sums& other) {
     cross_entropy += other.cross_entropy;
     seen_cross_entropy += other.seen_cross_entropy;
     seen += other.seen;
     squared_error += other.squared_error;
+    held_out_cross_entropy += other.held_out_cross_entropy;
+    held_out += other.held_out;
+    after_cross_entropy += other.after_cross_entropy;
+    after += other.after;
   }
 };
 
@@ -53,6 +61,13 @@ Sums measure(const Batch& batch, const Shard& shard, Matrix logits, Matrix featu
     if (!held_out[target]) {
       sums.seen_cross_entropy += cross_entropy;
       sums.seen += 1;
+    } else {
+      sums.held_out_cross_entropy += cross_entropy;
+      sums.held_out += 1;
+    }
+    if (held_out[static_cast<std::size_t>(batch.inputs[shard.first_token + t])]) {
+      sums.after_cross_entropy += cross_entropy;
+      sums.after += 1;
     }
     if (feature_logits.data()) {
       sigmoid(feature_logits.row(t), feature_logits.cols());
@@ -97,14 +112,16 @@ Evaluation evaluate(const LanguageModel& model, std::span<const Sentence> senten
 
   constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
   const auto positions = static_cast<double>(corpus.num_tokens());
+  const auto mean = [](double sum, std::size_t count) { return count > 0 ? sum / static_cast<double>(count) : kNone; };
   return {.attention = model.options().attention,
           .num_positions = corpus.num_tokens(),
           .perplexity = std::exp(total.cross_entropy / positions),
-          .seen_only_perplexity =
-              total.seen > 0 ? std::exp(total.seen_cross_entropy / static_cast<double>(total.seen)) : kNone,
+          .seen_only_perplexity = std::exp(mean(total.seen_cross_entropy, total.seen)),
           .feature_mse = network.num_features() > 0
                              ? total.squared_error / (positions * static_cast<double>(network.num_features()))
-                             : kNone};
+                             : kNone,
+          .held_out_cross_entropy = mean(total.held_out_cross_entropy, total.held_out),
+          .after_held_out_cross_entropy = mean(total.after_cross_entropy, total.after)};
 }
 
 }  // namespace semfuse

@@ -282,7 +282,7 @@ FeatureMatrix FeatureBank::prefix_rows(const Sentence& prefix) const {
   FeatureMatrix matrix = rows(prefix);
   --matrix.num_rows;  // <eos>
   matrix.values.resize(matrix.num_rows * matrix.num_features);
-  if (prefix.size() < kWordsBeforeObject) {
+  if (options_.bank == FeatureSet::paper && prefix.size() < kWordsBeforeObject) {
     const auto index = std::find(names().begin(), names().end(), "is_object") - names().begin();
     matrix.values[(matrix.num_rows - 1) * matrix.num_features + static_cast<std::size_t>(index)] = 1.0f;
   }

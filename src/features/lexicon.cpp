@@ -5,7 +5,6 @@
 
 #include "semfuse/error.h"
 #include "semfuse/feature_bank.h"
-#include "text/synthetic_corpus.h"
 
 namespace semfuse {
 namespace {
@@ -67,30 +66,6 @@ Lexicon::Lexicon(std::vector<LexiconEntry> entries) : entries_(std::move(entries
                               entries_[i].word, first->second + 1));
     }
   }
-}
-
-Lexicon Lexicon::synthetic() {
-  std::vector<LexiconEntry> entries;
-  const auto add = [&entries](std::string_view word, WordClass word_class, double polarity = 0.0,
-                              double strength = 0.0) {
-    entries.push_back({std::string(word), word_class, polarity, strength});
-  };
-  for (const SyntheticSubject& subject : kSyntheticSubjects) add(subject.name, WordClass::subject);
-  for (const std::string_view word : kSyntheticPronouns) add(word, WordClass::pronoun);
-  // Never drawn, since every subject has a pronoun of its own, but a prompt may use it.
-  add("they", WordClass::pronoun);
-  for (const std::string_view word : kSyntheticVerbs) add(word, WordClass::verb);
-  for (const std::string_view word : kSyntheticObjects) add(word, WordClass::object);
-  for (const SyntheticIntensifier& intensifier : kSyntheticIntensifiers) {
-    add(intensifier.word, WordClass::intensifier, 0.0, intensifier.strength);
-  }
-  for (const std::string_view word : kSyntheticPositive) add(word, WordClass::adjective, +1.0);
-  for (const std::string_view word : kSyntheticNegative) add(word, WordClass::adjective, -1.0);
-  add(kSyntheticComma, WordClass::punctuation);
-  for (const SyntheticMark& mark : kSyntheticFinalMarks) add(mark.word, WordClass::punctuation);
-  add(kSyntheticArticle, WordClass::other);
-  for (const std::string_view word : kSyntheticConjunctions) add(word, WordClass::other);
-  return Lexicon(std::move(entries));
 }
 
 const LexiconEntry* Lexicon::find(std::string_view word) const {

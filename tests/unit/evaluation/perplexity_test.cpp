@@ -26,21 +26,29 @@ Evaluation expected_evaluation(const LanguageModel& model, std::span<const Sente
   const auto tables = reference::tables_of(model.network().layout(), model.weights());
   const auto hidden = reference::encode(tables, batch, model.options(), {});
   const auto logits = reference::token_head(tables, hidden);
-  double all = 0.0, seen = 0.0, num_seen = 0.0;
+  double all = 0.0, seen = 0.0, num_seen = 0.0, held = 0.0, num_held = 0.0, after = 0.0, num_after = 0.0;
+  const auto is_held_out = [&](TokenId token) {
+    return std::find(held_out.begin(), held_out.end(), model.vocabulary().word(token)) != held_out.end();
+  };
   for (std::size_t t = 0; t < logits.rows; ++t) {
     double sum = 0.0;
     for (std::size_t v = 0; v < logits.cols; ++v) sum += std::exp(logits(t, v));
     const TokenId target = batch.targets[t];
     const double cross_entropy = std::log(sum) - logits(t, static_cast<std::size_t>(target));
     all += cross_entropy;
-    if (std::find(held_out.begin(), held_out.end(), model.vocabulary().word(target)) != held_out.end()) continue;
-    seen += cross_entropy;
-    num_seen += 1.0;
+    if (is_held_out(batch.inputs[t])) {
+      after += cross_entropy;
+      num_after += 1.0;
+    }
+    (is_held_out(target) ? held : seen) += cross_entropy;
+    (is_held_out(target) ? num_held : num_seen) += 1.0;
   }
   Evaluation result{.attention = model.options().attention,
                     .num_positions = logits.rows,
                     .perplexity = std::exp(all / static_cast<double>(logits.rows)),
-                    .seen_only_perplexity = std::exp(seen / num_seen)};
+                    .seen_only_perplexity = std::exp(seen / num_seen),
+                    .held_out_cross_entropy = held / num_held,
+                    .after_held_out_cross_entropy = after / num_after};
   if (batch.num_features > 0) {
     const auto read = reference::feature_head(tables, hidden);
     for (std::size_t t = 0; t < read.rows; ++t) {

@@ -8,6 +8,7 @@
 #include "fuzz/checkpoint_entry.h"
 #include "fuzz/experiment_entry.h"
 #include "fuzz/grammar_entry.h"
+#include "fuzz/lexicon_entry.h"
 #include "fuzz/parity_case_entry.h"
 #include "fuzz/tensor_archive_entry.h"
 #include "io/file.h"
@@ -85,6 +86,10 @@ TEST(FuzzReplay, Experiment) {
 
 TEST(FuzzReplay, Grammar) {
   replay("grammar", [](const Bytes& bytes) { return fuzz_grammar(bytes); });
+}
+
+TEST(FuzzReplay, Lexicon) {
+  replay("lexicon", [](const Bytes& bytes) { return fuzz_lexicon(bytes); });
 }
 
 TEST(FuzzReplay, Checkpoint) {

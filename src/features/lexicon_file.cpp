@@ -1,0 +1,147 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <map>
+#include <utility>
+
+#include "core/nearest_word.h"
+#include "features/lexicons.h"
+#include "io/file.h"
+#include "io/quoted_text.h"
+#include "semfuse/error.h"
+#include "semfuse/feature_bank.h"
+
+namespace semfuse {
+namespace {
+
+constexpr std::size_t kMaxLexiconBytes = std::size_t{64} << 20;
+const std::vector<std::string> kColumns = {"word", "class", "polarity", "strength"};
+
+std::vector<std::string_view> cells_of(std::string_view line) {
+  std::vector<std::string_view> cells;
+  while (true) {
+    const std::size_t tab = line.find('\t');
+    cells.push_back(line.substr(0, tab));
+    if (tab == line.npos) return cells;
+    line.remove_prefix(tab + 1);
+  }
+}
+
+std::vector<std::string_view> parse_heading(std::string_view line) {
+  const std::vector<std::string_view> names = cells_of(line);
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (std::find(kColumns.begin(), kColumns.end(), names[i]) == kColumns.end()) {
+      throw Error(fmt::format("unknown column {}; the heading is {}, with tabs between", quoted_text(names[i]),
+                              fmt::join(kColumns, " ")));
+    }
+    if (std::find(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(i), names[i]) !=
+        names.begin() + static_cast<std::ptrdiff_t>(i)) {
+      throw Error(fmt::format("the column {} appears twice; remove one", names[i]));
+    }
+  }
+  for (const char* needed : {"word", "class"}) {
+    if (std::find(names.begin(), names.end(), needed) == names.end())
+      throw Error(fmt::format("the heading lacks the column {}; it is {}, with tabs between", needed,
+                              fmt::join(kColumns, " ")));
+  }
+  return names;
+}
+
+double parse_number(std::string_view column, std::string_view cell) {
+  if (cell.empty()) return 0.0;
+  double number = 0.0;
+  const auto [end, code] = std::from_chars(cell.data(), cell.data() + cell.size(), number);
+  if (code != std::errc() || end != cell.data() + cell.size() || !std::isfinite(number)) {
+    throw Error(fmt::format("{} wants a number, got {}", column, quoted_text(cell)));
+  }
+  return number;
+}
+
+// One line against the heading.
+LexiconEntry parse_entry(const std::vector<std::string_view>& columns, std::string_view line) {
+  const std::vector<std::string_view> cells = cells_of(line);
+  if (cells.size() > columns.size()) {
+    throw Error(fmt::format("has {} cells, more than the {} columns of the heading", cells.size(), columns.size()));
+  }
+  LexiconEntry entry;
+  bool has_class = false;
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    if (columns[i] == "word") {
+      if (split_words(cells[i]) != Sentence{std::string(cells[i])} ||
+          quoted_text(cells[i]) != fmt::format("\"{}\"", cells[i]) || cells[i].starts_with('<')) {
+        throw Error(fmt::format("{} is not one word", quoted_text(cells[i])));
+      }
+      entry.word = cells[i];
+    } else if (columns[i] == "class") {
+      const std::optional<WordClass> word_class = word_class_from_string(cells[i]);
+      if (!word_class) {
+        std::vector<std::string> names;
+        for (int c = 0; c <= static_cast<int>(WordClass::other); ++c)
+          names.emplace_back(to_string(static_cast<WordClass>(c)));
+        std::string advice = did_you_mean(cells[i], names);
+        if (advice.empty()) advice = fmt::format("; classes are {}", fmt::join(names, ", "));
+        throw Error(fmt::format("unknown class {}{}", quoted_text(cells[i]), advice));
+      }
+      entry.word_class = *word_class;
+      has_class = true;
+    } else {
+      (columns[i] == "polarity" ? entry.polarity : entry.strength) = parse_number(columns[i], cells[i]);
+    }
+  }
+  if (entry.word.empty() || !has_class) throw Error("lacks a word or its class; are there spaces instead of tabs?");
+  return entry;
+}
+
+}  // namespace
+
+Lexicon Lexicon::parse(std::string_view tsv, std::string_view origin) {
+  std::vector<LexiconEntry> entries;
+  std::map<std::string, std::size_t> lines;  // By word.
+  std::vector<std::string_view> columns;
+  if (tsv.starts_with("\xEF\xBB\xBF")) tsv.remove_prefix(3);
+  for (std::size_t number = 1; !tsv.empty(); ++number) {
+    const std::size_t end = std::min(tsv.find('\n'), tsv.size());
+    std::string_view line = tsv.substr(0, end);
+    tsv.remove_prefix(std::min(end + 1, tsv.size()));
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    if (line.empty() || line.starts_with('#')) continue;
+    try {
+      if (columns.empty()) {
+        columns = parse_heading(line);
+        continue;
+      }
+      LexiconEntry entry = parse_entry(columns, line);
+      const auto [first, added] = lines.emplace(entry.word, number);
+      if (!added) {
+        throw Error(fmt::format("\"{}\" appears twice (first at line {}); remove one", entry.word, first->second));
+      }
+      Lexicon({entry});  // Throws if an attribute is out of its range.
+      entries.push_back(std::move(entry));
+    } catch (const Error& error) {
+      constexpr std::string_view kPrefix = "lexicon: ";
+      std::string_view what = error.what();
+      if (what.starts_with(kPrefix)) what.remove_prefix(kPrefix.size());
+      throw Error(fmt::format("{}:{}: {}", origin, number, what));
+    }
+  }
+  if (entries.empty()) {
+    throw Error(fmt::format("{}: holds no word; write a heading ({}, with tabs between) and a line for each word",
+                            origin, fmt::join(kColumns, " ")));
+  }
+  return Lexicon(std::move(entries));
+}
+
+Lexicon Lexicon::load(const std::filesystem::path& path) {
+  return parse(read_text(path, kMaxLexiconBytes), path.string());
+}
+
+Lexicon Lexicon::synthetic() {
+  const std::vector<EmbeddedText>& lexicons = embedded_lexicons();
+  const auto found = std::find_if(lexicons.begin(), lexicons.end(),
+                                  [](const EmbeddedText& lexicon) { return lexicon.name == "synthetic"; });
+  return parse(found->text, "lexicons/synthetic.tsv");
+}
+
+}  // namespace semfuse
