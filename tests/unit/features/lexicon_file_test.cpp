@@ -55,7 +55,7 @@ TEST(LexiconFile, RefusesABadLineWithItsNumber) {
   EXPECT_THAT(error_of("word\tkind\n"), StartsWith("l.tsv:1: unknown column \"kind\""));
   EXPECT_THAT(error_of("word\tclass\tword\n"), StartsWith("l.tsv:1: the column word appears twice"));
   EXPECT_THAT(error_of("word\tpolarity\n"), StartsWith("l.tsv:1: the heading lacks the column class"));
-  for (const std::string empty : {std::string(), std::string("# nothing\n"), heading}) {
+  for (const std::string& empty : {std::string(), std::string("# nothing\n"), heading}) {
     EXPECT_THAT(error_of(empty), StartsWith("l.tsv: holds no word")) << empty;
   }
 }

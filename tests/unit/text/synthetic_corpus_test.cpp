@@ -231,7 +231,8 @@ TEST(SyntheticCorpus, RefusesWhatIsNoProbability) {
 TEST(SyntheticCorpus, RefusesUnusableHeldOutWords) {
   EXPECT_THAT(error_of({.held_out = {"excelent"}}),
               AllOf(HasSubstr("\"excelent\""), HasSubstr("did you mean \"excellent\"?")));
-  for (const std::string word : {"the", ",", "and", "she", "!"}) {
+  for (const char* const mark : {"the", ",", "and", "she", "!"}) {
+    const std::string word = mark;
     EXPECT_THAT(error_of({.held_out = {word}}),
                 AllOf(HasSubstr("\"" + word + "\" is not one of its subjects, verbs, objects, intensifiers and adj"),
                       ::testing::Not(HasSubstr("did you mean"))));
