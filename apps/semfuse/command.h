@@ -22,5 +22,6 @@ Command grammar_command(CLI::App& program);
 Command evaluate_command(CLI::App& program);
 Command audit_command(CLI::App& program);
 Command words_command(CLI::App& program);
+Command ablate_command(CLI::App& program);
 
 }  // namespace semfuse

@@ -92,8 +92,9 @@ Command corpus_command(CLI::App& program) {
   app->add_option("--val", options->val, "Validation sentences (1200)")->type_name("N");
   app->add_option("--second-clause", options->second_clause, "Probability of a second clause (0.6)")->type_name("P");
   app->add_option("--held-out", options->held_out,
-                  "Adjectives never drawn in training: a comma list, `random` (three per polarity, by the seed) or "
-                  "`none` (default: the paper's six)")
+                  "Words never drawn in training: a comma list, `random` (three adjectives per polarity, by the seed), "
+                  "`random-classes` (a subject, a verb, an object, an adjective per polarity) or `none` (default: the "
+                  "paper's six adjectives)")
       ->type_name("LIST");
   app->footer(
       "Examples:\n"

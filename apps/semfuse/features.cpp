@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "command.h"
 #include "semfuse/error.h"
@@ -16,6 +17,7 @@ namespace {
 struct Options {
   std::vector<std::string> text;
   std::vector<std::string> settings;
+  std::optional<std::string> lexicon;
   bool json = false;
 };
 
@@ -65,7 +67,7 @@ int show_features(const Options& options) {
   if (sentence.empty())
     throw Error("the sentence is empty; write one in quotes, as \"Alice reviews the paper, very good!\"");
 
-  const FeatureBank bank(Lexicon::synthetic(), experiment.features);
+  const FeatureBank bank(options.lexicon ? Lexicon::load(*options.lexicon) : Lexicon::synthetic(), experiment.features);
   const FeatureMatrix matrix = bank.rows(sentence);
   std::vector<std::string> tokens = {"<bos>"};
   tokens.insert(tokens.end(), sentence.begin(), sentence.end());
@@ -97,6 +99,8 @@ Command features_command(CLI::App& program) {
   app->add_option("--set", options->settings, "Change a setting of the features; may be repeated")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
+  app->add_option("--lexicon", options->lexicon, "What words mean, as a TSV file (default: the built-in one)")
+      ->type_name("FILE");
   app->add_flag("--json", options->json, R"(Print {"tokens": [...], "features": [...], "matrix": [[...] per token]})");
   app->footer(
       "One line a feature, one column a token; a dot is an exact 0.\n\n"

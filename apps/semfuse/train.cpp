@@ -29,6 +29,8 @@ struct Options {
   std::optional<std::string> config;
   std::vector<std::string> settings;
   std::optional<std::string> seed;
+  std::optional<std::string> held_out;
+  std::optional<std::string> lexicon;
   std::optional<std::string> threads;
   std::string out;
   bool quiet = false;
@@ -44,6 +46,8 @@ Experiment resolved_experiment(const Options& options) {
       options.config ? load_experiment(*options.config) : preset_experiment(options.preset.value_or(kDefaultPreset));
   apply_settings(experiment, options.settings);
   set_from_option(experiment, "--seed", "seed", options.seed);
+  set_from_option(experiment, "--held-out", "corpus.held_out",
+                  options.held_out == "none" ? std::optional<std::string>("[]") : options.held_out);
   validate(experiment);
   return experiment;
 }
@@ -101,7 +105,7 @@ class Run {
   int operator()() {
     const SyntheticCorpusOptions corpus_options = synthetic_corpus_options(experiment_);
     Vocabulary vocabulary = Vocabulary::from_words(synthetic_corpus_words());
-    FeatureBank bank(Lexicon::synthetic(), experiment_.features);
+    FeatureBank bank(options_.lexicon ? Lexicon::load(*options_.lexicon) : Lexicon::synthetic(), experiment_.features);
     require_memory_for(experiment_, vocabulary, bank);
     const Corpus corpus = make_synthetic_corpus(corpus_options);
     LanguageModel model(experiment_.model, std::move(vocabulary), std::move(bank), experiment_.seed);
@@ -233,6 +237,13 @@ Command train_command(CLI::App& program) {
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
   app->add_option("--seed", options->seed, "Decides corpus, first weights, order and dropout")->type_name("N");
+  app->add_option("--held-out", options->held_out,
+                  "Words never drawn in training: a comma list, `random` (three adjectives per polarity, by the seed), "
+                  "`random-classes` (a subject, a verb, an object, an adjective per polarity) or `none`")
+      ->type_name("LIST");
+  app->add_option("--lexicon", options->lexicon,
+                  "What words mean, as a TSV file (default: the built-in lexicons/synthetic.tsv); the model keeps it")
+      ->type_name("FILE");
   app->add_option("--threads", options->threads,
                   "Threads to compute with; the result is the same for any number (default: one for each processor)")
       ->type_name("N");

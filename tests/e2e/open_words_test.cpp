@@ -125,5 +125,40 @@ TEST_F(OpenWords, RefusesWordsThatCannotBeAdded) {
   EXPECT_FALSE(fs::exists(path("refused")));
 }
 
+TEST_F(OpenWords, TrainsWithALexiconOfOnesOwn) {
+  std::string text = Process::text(SEMFUSE_SOURCE_DIR "/lexicons/synthetic.tsv");
+  const std::string poor = "poor\tadjective\t-1";
+  ASSERT_NE(text.find(poor), text.npos);
+  text.replace(text.find(poor), poor.size(), "poor\tadjective\t-0.5");
+  const std::string lexicon = file("own.tsv", text);
+  ASSERT_EQ(semfuse_program(tiny_training(path("own"), {"--lexicon", lexicon, "--held-out", "Bob,poor", "--quiet"}))
+                .exit_code,
+            0);
+  const Checkpoint checkpoint = load_checkpoint(path("own"));
+  EXPECT_EQ(checkpoint.model.feature_bank().lexicon().find("poor")->polarity, -0.5);
+  EXPECT_THAT(checkpoint.experiment.corpus.held_out, testing::ElementsAre("Bob", "poor"));
+  EXPECT_NE(semfuse_program({"features", "--lexicon", lexicon, "poor"}).out, semfuse_program({"features", "poor"}).out);
+  expect_refused(tiny_training(path("never"), {"--lexicon", file("broken.tsv", "word\n")}), "broken.tsv:1: ");
+  EXPECT_FALSE(fs::exists(path("never")));
+}
+
+TEST_F(OpenWords, AblateWritesTableAndPlot) {
+  Arguments arguments = {"ablate", "--out",   path("ablation"), "--seeds",        "2",
+                         "--only", "semfuse", "--only",         "causal_baseline"};
+  const Arguments tiny = tiny_training("");
+  arguments.insert(arguments.end(), tiny.begin() + 3, tiny.end());
+  const ProcessResult result = semfuse_program(arguments);
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, testing::HasSubstr(Process::text(path("ablation") + "/table.md")));
+  const nlohmann::json json = nlohmann::json::parse(Process::text(path("ablation") + "/results.json"));
+  ASSERT_EQ(json["variants"].size(), 2U);
+  EXPECT_EQ(json["variants"][1]["runs"].size(), 2U);
+  EXPECT_TRUE(json["variants"][0]["ppl_over_floor"]["ci95"].is_number());
+  EXPECT_THAT(Process::text(path("ablation") + "/plot.svg"), testing::StartsWith("<svg"));
+  expect_refused({"ablate", "--out", path("ablation")}, "is already there");
+  expect_refused({"ablate", "--out", path("x"), "--only", "nothing"}, "variants are semfuse, ");
+  expect_refused({"ablate", "--out", path("x"), "--seeds", "0"}, "--seeds");
+}
+
 }  // namespace
 }  // namespace semfuse

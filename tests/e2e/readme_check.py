@@ -25,8 +25,11 @@ def expect(good, what):
 
 
 def run(command, folder):
-    words = shlex.split(command, comments=True)
-    if words[1] == "train":
+    if command.startswith("printf "):
+        words = ["sh", "-c", command]
+    else:
+        words = shlex.split(command, comments=True)
+    if words[1] in ("train", "ablate"):
         words += [word for assignment in QUICK for word in ("--set", assignment)]
     result = subprocess.run(words, cwd=folder, env=dict(os.environ, PATH=f"{BIN}:{os.environ['PATH']}"), capture_output=True, text=True)
     expect(result.returncode == 0, f"`{command}` exits with {result.returncode}: {result.stderr.strip()}")
@@ -39,7 +42,7 @@ def block(name):
     return found.group(1) if found else ""
 
 
-commands = re.findall(r"^    (semfuse .*)$", README, re.M)
+commands = re.findall(r"^    ((?:semfuse|printf) .*)$", README, re.M)
 expect(len(commands) >= 5, "README shows fewer than five commands")
 with tempfile.TemporaryDirectory() as folder:
     for command in commands:
