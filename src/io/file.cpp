@@ -45,46 +45,49 @@ std::string advice(int code) {
 // Owns a file descriptor.
 class Descriptor {
  public:
-  explicit Descriptor(int number) : number_(number) {}
+  Descriptor(FileLayer& files, int number) : files_(files), number_(number) {}
   Descriptor(const Descriptor&) = delete;
   Descriptor& operator=(const Descriptor&) = delete;
   ~Descriptor() {
-    if (number_ >= 0) ::close(number_);
+    if (number_ >= 0) files_.close(number_);
   }
   int number() const { return number_; }
   // Closes now, so that a delayed write error is seen; false with errno set on failure.
-  bool close() { return ::close(std::exchange(number_, -1)) == 0; }
+  bool close() { return files_.close(std::exchange(number_, -1)) == 0; }
 
  private:
+  FileLayer& files_;
   int number_;
 };
 
 // Removes a file when it goes out of scope, unless it was released.
 class TemporaryFile {
  public:
-  explicit TemporaryFile(fs::path path) : path_(std::move(path)) {}
+  TemporaryFile(FileLayer& files, fs::path path) : files_(files), path_(std::move(path)) {}
   TemporaryFile(const TemporaryFile&) = delete;
   TemporaryFile& operator=(const TemporaryFile&) = delete;
   ~TemporaryFile() {
-    if (!path_.empty()) ::unlink(path_.c_str());
+    if (!path_.empty()) files_.unlink(path_);
   }
   void release() { path_.clear(); }
 
  private:
+  FileLayer& files_;
   fs::path path_;
 };
 
-int open_retrying(const fs::path& path, int flags, mode_t mode = 0) {
+int open_retrying(FileLayer& files, const fs::path& path, int flags, mode_t mode = 0) {
   int number;
   do {
-    number = ::open(path.c_str(), flags | O_CLOEXEC, mode);
+    number = files.open(path, flags, mode);
   } while (number < 0 && errno == EINTR);
   return number;
 }
 
 template <typename Container>
 Container read_all(const fs::path& path, std::size_t max_size) {
-  const Descriptor file(open_retrying(path, O_RDONLY));
+  FileLayer& files = FileLayer::system();
+  const Descriptor file(files, open_retrying(files, path, O_RDONLY));
   if (file.number() < 0) fail(path, "open", errno);
   struct stat status {};
   if (::fstat(file.number(), &status) != 0) fail(path, "read", errno);
@@ -112,22 +115,23 @@ Container read_all(const fs::path& path, std::size_t max_size) {
   return bytes;
 }
 
-void write_all(const fs::path& path, const Descriptor& file, std::string_view text) {
+void write_all(FileLayer& files, const fs::path& path, const Descriptor& file, std::string_view text) {
   while (!text.empty()) {
-    const ssize_t count = ::write(file.number(), text.data(), text.size());
+    const ssize_t count = files.write(file.number(), text);
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) fail(path, "write", errno);
+    if (count == 0) fail(path, "write", EIO);
     text.remove_prefix(static_cast<std::size_t>(count));
   }
 }
 
 // Not mkstemp: its files are private to the user, while a model should have the usual permissions.
-std::pair<fs::path, int> create_temporary_beside(const fs::path& path) {
+std::pair<fs::path, int> create_temporary_beside(FileLayer& files, const fs::path& path) {
   static std::atomic<unsigned> counter = 0;
   while (true) {
     fs::path temporary = path;
-    temporary += fmt::format(".tmp-{}-{}", ::getpid(), counter++);
-    const int number = open_retrying(temporary, O_WRONLY | O_CREAT | O_EXCL, 0666);
+    temporary += fmt::format("{}{}-{}", kTemporaryMark, ::getpid(), counter++);
+    const int number = open_retrying(files, temporary, O_WRONLY | O_CREAT | O_EXCL, 0666);
     if (number >= 0) return {std::move(temporary), number};
     if (errno != EEXIST) fail(path, "write", errno);
   }
@@ -143,7 +147,7 @@ std::string read_text(const fs::path& path, std::size_t max_size) {
   return read_all<std::string>(path, max_size);
 }
 
-void write_atomically(const fs::path& path, std::span<const std::string_view> pieces) {
+void write_atomically(const fs::path& path, std::span<const std::string_view> pieces, FileLayer& files) {
   // A rename would replace a device or fail on a folder only after all the writing.
   std::error_code ignored;
   const fs::file_status status = fs::status(path, ignored);
@@ -151,22 +155,26 @@ void write_atomically(const fs::path& path, std::span<const std::string_view> pi
   if (fs::exists(status) && !fs::is_regular_file(status)) {
     throw Error(path.string() + ": is not a regular file; name another");
   }
-  auto [temporary_path, number] = create_temporary_beside(path);
-  TemporaryFile temporary(temporary_path);
-  Descriptor file(number);
-  for (const std::string_view piece : pieces) write_all(path, file, piece);
+  auto [temporary_path, number] = create_temporary_beside(files, path);
+  TemporaryFile temporary(files, temporary_path);
+  Descriptor file(files, number);
+  for (const std::string_view piece : pieces) write_all(files, path, file, piece);
   // Some file systems cannot flush and say EINVAL; there is nothing more to do for them.
-  if (::fsync(file.number()) != 0 && errno != EINVAL) fail(path, "write", errno);
+  if (files.fsync(file.number()) != 0 && errno != EINVAL) fail(path, "write", errno);
   if (!file.close()) fail(path, "write", errno);
-  if (::rename(temporary_path.c_str(), path.c_str()) != 0) fail(path, "write", errno);
+  if (files.rename(temporary_path, path) != 0) fail(path, "write", errno);
   temporary.release();
-  // The new name is durable once its folder is flushed. The file is in place already, so a failure here is no failure.
-  const Descriptor folder(open_retrying(path.has_parent_path() ? path.parent_path() : ".", O_RDONLY | O_DIRECTORY));
-  if (folder.number() >= 0) ::fsync(folder.number());
+  // The new name is durable once its folder is flushed. A folder that may be written but not read cannot be.
+  const Descriptor folder(
+      files, open_retrying(files, path.has_parent_path() ? path.parent_path() : ".", O_RDONLY | O_DIRECTORY));
+  if (folder.number() < 0 && errno == EACCES) return;
+  if (folder.number() < 0 || (files.fsync(folder.number()) != 0 && errno != EINVAL)) {
+    fail(path, "be sure that the file stays after a power cut", errno);
+  }
 }
 
-void write_atomically(const fs::path& path, std::string_view text) {
-  write_atomically(path, std::span(&text, 1));
+void write_atomically(const fs::path& path, std::string_view text, FileLayer& files) {
+  write_atomically(path, std::span(&text, 1), files);
 }
 
 }  // namespace semfuse

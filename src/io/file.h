@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "io/file_layer.h"
+
 namespace semfuse {
 
 inline constexpr std::size_t kNoSizeLimit = std::numeric_limits<std::size_t>::max();
@@ -20,10 +22,14 @@ std::vector<std::byte> read_bytes(const std::filesystem::path& path, std::size_t
 // The same as text, byte by byte.
 std::string read_text(const std::filesystem::path& path, std::size_t max_size = kNoSizeLimit);
 
+// What the name of a temporary file has after that of the file it is to become.
+inline constexpr std::string_view kTemporaryMark = ".tmp-";
+
 // Replaces the file by the pieces, end to end: writes a temporary file in the same folder, flushes it to the disk and
 // renames it. On any failure (disk full, no such folder, ...) throws Error, keeps the old file and removes the
-// temporary one.
-void write_atomically(const std::filesystem::path& path, std::span<const std::string_view> pieces);
-void write_atomically(const std::filesystem::path& path, std::string_view text);
+// temporary one; only if the folder cannot be flushed afterwards, the new file is in place all the same.
+void write_atomically(const std::filesystem::path& path, std::span<const std::string_view> pieces,
+                      FileLayer& files = FileLayer::system());
+void write_atomically(const std::filesystem::path& path, std::string_view text, FileLayer& files = FileLayer::system());
 
 }  // namespace semfuse

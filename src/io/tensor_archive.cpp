@@ -9,6 +9,7 @@
 #include <tuple>
 #include <utility>
 
+#include "io/archive_checksum.h"
 #include "io/file.h"
 #include "io/json.h"
 #include "io/quoted_text.h"
@@ -174,6 +175,12 @@ TensorArchive TensorArchive::parse(std::vector<std::byte> bytes, std::string_vie
     return std::tie(a.begin, a.end, a.name) < std::tie(b.begin, b.end, b.name);
   });
   reader.check_layout(archive.tensors_);
+
+  if (const auto declared = archive.metadata_.extract(std::string(kChecksumKey)); !declared.empty()) {
+    const std::string_view whole(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    check_checksum(whole, kLengthBytes + header_size, declared.mapped(), origin);
+    archive.has_checksum_ = true;
+  }
 
   // Without the header the data begins where the allocator aligned it.
   bytes.erase(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(kLengthBytes + header_size));

@@ -24,6 +24,9 @@ class TensorArchive {
 
   const std::map<std::string, std::string>& metadata() const { return metadata_; }
 
+  // Whether the file carries a checksum; a wrong one is refused. It is not among the metadata.
+  bool has_checksum() const { return has_checksum_; }
+
   // The value of a metadata key. Throws Error if it is missing.
   const std::string& metadata(const std::string& key) const;
 
@@ -43,6 +46,7 @@ class TensorArchive {
 
   std::string origin_;
   std::map<std::string, std::string> metadata_;
+  bool has_checksum_ = false;
   std::vector<TensorInfo> tensors_;
   std::map<std::string, std::size_t, std::less<>> index_;    // Name to place in tensors_.
   std::vector<std::byte> data_;                              // Without the header.

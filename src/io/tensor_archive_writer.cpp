@@ -6,8 +6,10 @@
 #include <cassert>
 #include <cstring>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <utility>
 
+#include "io/archive_checksum.h"
 #include "io/file.h"
 #include "io/quoted_text.h"
 #include "semfuse/error.h"
@@ -23,6 +25,7 @@ constexpr const char* kMetadataKey = "__metadata__";
 }  // namespace
 
 void TensorArchiveWriter::set_metadata(std::string key, std::string value) {
+  if (key == kChecksumKey) throw Error(fmt::format("metadata cannot be named {}; choose another name", kChecksumKey));
   metadata_.insert_or_assign(std::move(key), std::move(value));
 }
 
@@ -50,7 +53,9 @@ void TensorArchiveWriter::add(std::string name, std::vector<std::size_t> shape, 
 
 std::string TensorArchiveWriter::header() const {
   nlohmann::ordered_json header = nlohmann::ordered_json::object();
-  if (!metadata_.empty()) header[kMetadataKey] = metadata_;
+  std::map<std::string, std::string> metadata = metadata_;
+  if (has_checksum_) metadata.emplace(kChecksumKey, kBlankChecksum);
+  if (!metadata.empty()) header[kMetadataKey] = metadata;
   for (const TensorInfo& tensor : tensors_) {
     header[tensor.name] = {
         {"dtype", to_string(tensor.dtype)}, {"shape", tensor.shape}, {"data_offsets", {tensor.begin, tensor.end}}};
@@ -65,7 +70,16 @@ std::string TensorArchiveWriter::header() const {
   const std::uint64_t size = text.size();
   std::string length(kLengthBytes, '\0');
   std::memcpy(length.data(), &size, kLengthBytes);
-  return length + text;
+  std::string head = length + text;
+  if (has_checksum_) {
+    Crc32 checksum;
+    checksum.add(head);
+    for (const std::string_view piece : pieces_) checksum.add(piece);
+    const std::optional<std::size_t> digits = find_checksum(head);
+    if (!digits) throw Error(fmt::format("a metadata key ends in \"{}; choose another name", kChecksumKey));
+    head.replace(*digits, kBlankChecksum.size(), checksum_text(checksum.value()));
+  }
+  return head;
 }
 
 std::string TensorArchiveWriter::encode() const {
@@ -74,11 +88,11 @@ std::string TensorArchiveWriter::encode() const {
   return bytes;
 }
 
-void TensorArchiveWriter::save(const std::filesystem::path& path) const {
+void TensorArchiveWriter::save(const std::filesystem::path& path, FileLayer& files) const {
   const std::string head = header();
   std::vector<std::string_view> pieces = {head};
   pieces.insert(pieces.end(), pieces_.begin(), pieces_.end());
-  write_atomically(path, pieces);
+  write_atomically(path, pieces, files);
 }
 
 }  // namespace semfuse

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "io/file_layer.h"
 #include "io/tensor_info.h"
 
 namespace semfuse {
@@ -19,7 +20,11 @@ namespace semfuse {
 // equal bytes. The numbers are not copied: they must live until encode() or save().
 class TensorArchiveWriter {
  public:
+  // Throws Error for the key of the checksum.
   void set_metadata(std::string key, std::string value);
+
+  // Lets the file carry a checksum of all its bytes, which TensorArchive checks.
+  void add_checksum() { has_checksum_ = true; }
 
   // Throws Error if the name is taken or reserved; asserts that the shape fits the number of elements.
   void add(std::string name, std::vector<std::size_t> shape, std::span<const float> values);
@@ -29,7 +34,7 @@ class TensorArchiveWriter {
   std::string encode() const;
 
   // Writes the file atomically. Throws Error.
-  void save(const std::filesystem::path& path) const;
+  void save(const std::filesystem::path& path, FileLayer& files = FileLayer::system()) const;
 
  private:
   void add(std::string name, std::vector<std::size_t> shape, DType dtype, std::span<const std::byte> bytes);
@@ -39,6 +44,7 @@ class TensorArchiveWriter {
   std::vector<TensorInfo> tensors_;
   std::set<std::string> names_;
   std::vector<std::string_view> pieces_;
+  bool has_checksum_ = false;
 };
 
 }  // namespace semfuse

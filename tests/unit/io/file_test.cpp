@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "semfuse/error.h"
+#include "support/faulty_file_layer.h"
 
 namespace semfuse {
 namespace {
@@ -125,6 +126,43 @@ TEST_F(FileTest, KeepsTheOldFileWhenTheDiskIsFull) {
   EXPECT_THAT(message, AllOf(HasSubstr("cannot write: File too large"), HasSubstr("free some space")));
   EXPECT_EQ(read_text(folder_ / "a"), "old");
   EXPECT_EQ(num_files(), 1U);
+}
+
+TEST_F(FileTest, KeepsTheOldFileWhenAnyCallFails) {
+  using Fault = FaultyFileLayer::Fault;
+  const fs::path path = folder_ / "a";
+  const std::vector<std::string_view> pieces = {"new one, ", "in two pieces"};
+  std::vector<std::string> failed;
+  // The calls: open, two writes, fsync, close, rename; then open, fsync and close of the folder.
+  for (std::size_t call = 0; call < 9; ++call) {
+    for (const int code : {ENOSPC, EIO}) {
+      write_atomically(path, "old");
+      FaultyFileLayer files;
+      files.fail_at(call, Fault::error, code);
+      const std::string message = refusal([&] { write_atomically(path, pieces, files); });
+      failed.push_back(files.last_failed());
+      EXPECT_EQ(read_text(path), call < 6 ? "old" : "new one, in two pieces") << call;
+      EXPECT_EQ(message == "accepted", call == 8) << call << ": " << message;
+      if (call < 8) {
+        EXPECT_THAT(message, AllOf(StartsWith(path.string()), HasSubstr("cannot ")));
+      }
+      EXPECT_EQ(num_files(), 1U) << call;
+    }
+  }
+  EXPECT_THAT(failed,
+              testing::ElementsAre("open", "open", "write", "write", "write", "write", "fsync", "fsync", "close",
+                                   "close", "rename", "rename", "open", "open", "fsync", "fsync", "close", "close"));
+}
+
+TEST_F(FileTest, AShortWriteIsCompleted) {
+  for (const std::size_t call : {1, 2}) {
+    FaultyFileLayer files;
+    files.fail_at(call, FaultyFileLayer::Fault::short_write, 0);
+    const std::vector<std::string_view> pieces = {"one, ", "two"};
+    write_atomically(folder_ / "a", pieces, files);
+    EXPECT_EQ(read_text(folder_ / "a"), "one, two");
+    EXPECT_EQ(files.calls(), 10U);
+  }
 }
 
 }  // namespace

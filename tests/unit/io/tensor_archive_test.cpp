@@ -234,5 +234,36 @@ TEST(TensorArchiveWriter, RefusesTwinsReservedNamesAndBrokenText) {
   EXPECT_THROW(writer.encode(), Error);
 }
 
+TEST(TensorArchiveWriter, AChecksumCoversEveryByte) {
+  const std::vector<float> values = {1.0f, 2.0f, 3.0f};
+  TensorArchiveWriter writer;
+  writer.set_metadata("text", "\"semfuse_checksum\":\"12345678\"");
+  writer.add("a", {3}, std::span<const float>(values));
+  EXPECT_FALSE(parse(writer.encode()).has_checksum());
+  writer.add_checksum();
+  const std::string bytes = writer.encode();
+  const TensorArchive archive = parse(bytes);
+  EXPECT_TRUE(archive.has_checksum());
+  EXPECT_EQ(archive.metadata().size(), 1U) << "the checksum is not among the metadata";
+  for (std::size_t place = 0; place < bytes.size(); ++place) {
+    for (int bit = 0; bit < 8; ++bit) {
+      std::string flipped = bytes;
+      flipped[place] = static_cast<char>(flipped[place] ^ (1 << bit));
+      try {
+        EXPECT_FALSE(parse(flipped).has_checksum()) << place;  // Its key has another name now.
+      } catch (const Error&) {
+      }
+    }
+  }
+}
+
+TEST(TensorArchiveWriter, TheChecksumsKeyIsReserved) {
+  TensorArchiveWriter writer;
+  EXPECT_THROW(writer.set_metadata("semfuse_checksum", "x"), Error);
+  writer.set_metadata("x\"semfuse_checksum", "y");
+  writer.add_checksum();
+  EXPECT_THROW(writer.encode(), Error);
+}
+
 }  // namespace
 }  // namespace semfuse
