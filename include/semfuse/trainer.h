@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "semfuse/language_model.h"
 
@@ -29,11 +30,12 @@ struct TrainingOptions {
   bool count_end = true;  // Whether <eos> is read too, at a position that predicts <pad>, as in the authors' code.
 };
 
-// How a run goes about its work; none of it changes the result but the seed.
+// How a run goes about its work; neither threads nor max_length change the result.
 struct TrainerOptions {
-  std::uint64_t seed = 1;       // Decides the order of sentences and dropout.
-  std::size_t threads = 0;      // 0: one for each processor.
-  std::size_t max_length = 28;  // Most tokens of a sentence, <bos> and <eos> included; longer ones are refused.
+  std::uint64_t seed = 1;        // Decides the order of sentences and dropout.
+  std::size_t threads = 0;       // 0: one for each processor.
+  std::size_t max_length = 28;   // Most tokens of a sentence, <bos> and <eos> included; longer ones are refused.
+  std::size_t max_skipped = 10;  // Steps in a row that are left out if their loss or gradient is not finite.
 };
 
 // What one step did.
@@ -41,6 +43,7 @@ struct StepReport {
   std::uint64_t step = 0;  // From 1.
   std::size_t epoch = 0;   // From 1.
   bool ends_epoch = false;
+  bool skipped = false;        // The loss or the gradient is not finite, so the weights stayed as they were.
   double loss = 0.0;           // loss_tokens + weights · the others
   double loss_tokens = 0.0;    // Label-smoothed cross-entropy.
   double loss_features = 0.0;  // 0 without fusion.
@@ -50,6 +53,18 @@ struct StepReport {
   double learning_rate = 0.0;
   std::size_t num_tokens = 0;  // Real tokens of the batch: there is no padding.
   double flops = 0.0;          // Of the step's matrix products, 2mnk each, backward counted as twice forward.
+};
+
+// What a trainer needs besides the model's weights to go on as if it had never stopped. Random numbers are functions of
+// the seed and the step, so there is no other random state.
+struct TrainingState {
+  std::uint64_t step = 0;                     // Steps done, skipped ones included.
+  std::uint64_t skipped = 0;                  // Of these, how many were skipped ...
+  std::uint64_t skipped_in_a_row = 0;         // ... and how many since the last that was not.
+  std::size_t epoch = 0;                      // Of the next step, from 1.
+  std::size_t sentence = 0;                   // Sentences that the epoch has read.
+  std::vector<NamedParameter> first_moments;  // AdamW's, in the order of the model's parameters.
+  std::vector<NamedParameter> second_moments;
 };
 
 // Trains a model step by step. The same seed gives the same weights, bit by bit, for any number of threads.
@@ -66,9 +81,16 @@ class Trainer {
   std::uint64_t total_steps() const;
   bool done() const;
 
-  // Runs the next step. Throws Error that names the step if a loss or the gradient is not finite; the weights are then
-  // those before it.
+  // Runs the next step. If its loss or gradient is not finite, it is skipped and changes no weight; after max_skipped
+  // in a row, step() throws Error that names the step, and the weights are those before it.
   StepReport step();
+
+  // The moments are views that the next step changes.
+  TrainingState state() const;
+
+  // Goes on from a state. The model must have the weights that it had at the time. Throws Error, and then changes
+  // nothing, if the state is not one of this training.
+  void restore(const TrainingState& state);
 
  private:
   struct State;

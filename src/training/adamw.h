@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 
 #include "core/parameter_block.h"
 #include "core/thread_pool.h"
@@ -30,6 +31,15 @@ class AdamW {
   void step(double rate, double norm, const ParameterBlock& gradients, ParameterBlock& weights, ThreadPool& pool);
 
   std::uint64_t steps() const { return steps_; }
+  const ParameterBlock& first_moments() const { return m_; }
+  const ParameterBlock& second_moments() const { return v_; }
+
+  // Goes on as an optimizer that has made so many steps and has these moments, of the same layout.
+  void restore(std::uint64_t steps, ParameterBlock first_moments, ParameterBlock second_moments) {
+    steps_ = steps;
+    m_ = std::move(first_moments);
+    v_ = std::move(second_moments);
+  }
 
  private:
   AdamWOptions options_;

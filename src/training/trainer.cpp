@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <optional>
 #include <set>
 #include <thread>
 #include <utility>
@@ -47,6 +48,31 @@ std::vector<TokenId> shown_words(const LanguageModel& model, std::span<const Sen
   return {shown.begin(), shown.end()};
 }
 
+std::vector<NamedParameter> named(const ParameterLayout& layout, const ParameterBlock& block) {
+  std::vector<NamedParameter> parameters;
+  for (const ParameterInfo& info : layout.entries()) {
+    parameters.push_back({.name = info.name, .shape = info.shape, .values = {block.vector(info), info.size}});
+  }
+  return parameters;
+}
+
+[[noreturn]] void refuse_state(const std::string& what) {
+  throw Error(fmt::format("the training state does not fit: {}; name the experiment that it belongs to", what));
+}
+
+ParameterBlock block_of(const ParameterLayout& layout, const std::vector<NamedParameter>& parameters) {
+  if (parameters.size() != layout.entries().size()) refuse_state("it has another number of parameters");
+  ParameterBlock block(layout);
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    const ParameterInfo& info = layout.entries()[i];
+    if (parameters[i].name != info.name || parameters[i].values.size() != info.size) {
+      refuse_state(fmt::format("the moments of {} are missing", info.name));
+    }
+    std::copy(parameters[i].values.begin(), parameters[i].values.end(), block.vector(info));
+  }
+  return block;
+}
+
 }  // namespace
 
 struct Trainer::State {
@@ -55,6 +81,7 @@ struct Trainer::State {
       : model(trained),
         training(training_options),
         seed(options.seed),
+        max_skipped(options.max_skipped),
         corpus(sentences, trained.vocabulary(), trained.options().fusion ? &trained.feature_bank() : nullptr,
                training.count_end, options.max_length),
         pool(thread_count(options.threads)),
@@ -82,8 +109,10 @@ struct Trainer::State {
     return static_cast<std::uint64_t>(training.warmup * static_cast<double>(total_steps()) + 1e-9);
   }
 
-  // The order of the sentences in an epoch: a function of (seed, epoch).
+  // The order of the sentences in an epoch: a function of (seed, epoch), and so the same after a pause.
   void shuffle(std::uint64_t epoch) {
+    if (shuffled_epoch == epoch) return;
+    shuffled_epoch = epoch;
     std::iota(order.begin(), order.end(), std::size_t{0});
     RandomStream random(seed, RandomPurpose::shuffle, epoch);
     for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random.next_below(i)]);
@@ -92,13 +121,17 @@ struct Trainer::State {
   LanguageModel& model;
   TrainingOptions training;
   std::uint64_t seed;
+  std::size_t max_skipped;
   EncodedCorpus corpus;
   ThreadPool pool;
   TrainingStep step;
   AdamW optimizer;
   ParameterBlock gradients;
   std::vector<std::size_t> order;
+  std::optional<std::uint64_t> shuffled_epoch;  // The epoch that `order` is of.
   std::uint64_t next_step = 0;
+  std::uint64_t skipped = 0;
+  std::uint64_t skipped_in_a_row = 0;
 };
 
 Trainer::Trainer(LanguageModel& model, std::span<const Sentence> sentences, const TrainingOptions& training,
@@ -128,7 +161,7 @@ StepReport Trainer::step() {
   const std::uint64_t index = s.next_step;
   const std::uint64_t epoch = index / s.steps_per_epoch();
   const std::uint64_t in_epoch = index % s.steps_per_epoch();
-  if (in_epoch == 0) s.shuffle(epoch);
+  s.shuffle(epoch);
   const std::size_t first = in_epoch * s.training.batch;
   const std::size_t count = std::min(s.training.batch, s.corpus.size() - first);
   const Batch batch =
@@ -137,17 +170,22 @@ StepReport Trainer::step() {
   const Losses losses = s.step.run(batch, s.model.weights(),
                                    {.rate = s.model.options().dropout, .seed = s.seed, .step = index}, s.gradients);
   const double norm = AdamW::norm(s.gradients, s.pool);
-  if (!std::isfinite(losses.total) || !std::isfinite(norm)) {
+  const bool finite = std::isfinite(losses.total) && std::isfinite(norm);
+  if (!finite && s.skipped_in_a_row >= s.max_skipped) {
     throw Error(fmt::format(
-        "training stopped at step {} of {} (epoch {}): the {} is not finite; try a lower training.learning_rate",
-        index + 1, s.total_steps(), epoch + 1, std::isfinite(losses.total) ? "gradient" : "loss"));
+        "training stopped at step {} of {} (epoch {}): the {} is not finite{}; try a lower training.learning_rate",
+        index + 1, s.total_steps(), epoch + 1, std::isfinite(losses.total) ? "gradient" : "loss",
+        s.max_skipped == 0 ? "" : fmt::format(", as in the {} steps before, which were skipped", s.skipped_in_a_row)));
   }
   const double rate = learning_rate(s.training.learning_rate, index, s.warmup_steps(), s.total_steps());
-  s.optimizer.step(rate, norm, s.gradients, s.model.weights(), s.pool);
+  if (finite) s.optimizer.step(rate, norm, s.gradients, s.model.weights(), s.pool);
+  s.skipped += finite ? 0 : 1;
+  s.skipped_in_a_row = finite ? 0 : s.skipped_in_a_row + 1;
   ++s.next_step;
   return {.step = index + 1,
           .epoch = static_cast<std::size_t>(epoch + 1),
           .ends_epoch = in_epoch + 1 == s.steps_per_epoch(),
+          .skipped = !finite,
           .loss = losses.total,
           .loss_tokens = losses.tokens,
           .loss_features = losses.features,
@@ -157,6 +195,42 @@ StepReport Trainer::step() {
           .learning_rate = rate,
           .num_tokens = batch.num_tokens(),
           .flops = s.model.network().training_flops(batch)};
+}
+
+TrainingState Trainer::state() const {
+  const State& s = *state_;
+  const ParameterLayout& layout = s.model.network().layout();
+  return {.step = s.next_step,
+          .skipped = s.skipped,
+          .skipped_in_a_row = s.skipped_in_a_row,
+          .epoch = static_cast<std::size_t>(s.next_step / s.steps_per_epoch() + 1),
+          .sentence = static_cast<std::size_t>(s.next_step % s.steps_per_epoch()) * s.training.batch,
+          .first_moments = named(layout, s.optimizer.first_moments()),
+          .second_moments = named(layout, s.optimizer.second_moments())};
+}
+
+void Trainer::restore(const TrainingState& state) {
+  State& s = *state_;
+  if (state.step > s.total_steps()) {
+    refuse_state(fmt::format("it is at step {}, past the last, {}", state.step, s.total_steps()));
+  }
+  if (state.skipped > state.step || state.skipped_in_a_row > state.skipped) {
+    refuse_state(fmt::format("it counts {} of {} steps as skipped, {} of them in a row", state.skipped, state.step,
+                             state.skipped_in_a_row));
+  }
+  const std::uint64_t epoch = state.step / s.steps_per_epoch() + 1;
+  const std::uint64_t sentence = state.step % s.steps_per_epoch() * s.training.batch;
+  if (state.epoch != epoch || state.sentence != sentence) {
+    refuse_state(fmt::format("step {} begins at sentence {} of epoch {}, not at sentence {} of epoch {}",
+                             state.step + 1, sentence, epoch, state.sentence, state.epoch));
+  }
+  const ParameterLayout& layout = s.model.network().layout();
+  ParameterBlock first = block_of(layout, state.first_moments);
+  ParameterBlock second = block_of(layout, state.second_moments);
+  s.optimizer.restore(state.step - state.skipped, std::move(first), std::move(second));
+  s.next_step = state.step;
+  s.skipped = state.skipped;
+  s.skipped_in_a_row = state.skipped_in_a_row;
 }
 
 }  // namespace semfuse

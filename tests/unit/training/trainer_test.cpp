@@ -236,7 +236,8 @@ TEST(Trainer, StopsAtALossThatIsNotFinite) {
   for (const bool fusion : {true, false}) {
     LanguageModel model = tiny_model(fusion);
     const std::vector<Sentence> sentences = some_sentences(20);
-    Trainer trainer(model, sentences, {.epochs = 3, .batch = 10, .learning_rate = 1e-2}, {.threads = 2});
+    Trainer trainer(model, sentences, {.epochs = 3, .batch = 10, .learning_rate = 1e-2},
+                    {.threads = 2, .max_skipped = 0});
     trainer.step();
     trainer.step();
     const auto good = values_of(model);
@@ -264,8 +265,92 @@ TEST(Trainer, StopsAtAFeatureLossThatIsNotFinite) {
   LanguageModel model = tiny_model(true);
   model.set_parameter("aux_head.2.bias", std::vector<float>(22, std::numeric_limits<float>::quiet_NaN()));
   const std::vector<Sentence> sentences = some_sentences(5);
-  Trainer trainer(model, sentences, {.epochs = 3}, {.threads = 1});
+  Trainer trainer(model, sentences, {.epochs = 3}, {.threads = 1, .max_skipped = 0});
   EXPECT_THAT([&] { trainer.step(); }, ThrowsMessage<Error>(AllOf(HasSubstr("step 1 of 3"), HasSubstr("loss"))));
+}
+
+// Makes the loss of every sentence with "the" infinite, or finite again.
+class BreakableTable {
+ public:
+  explicit BreakableTable(LanguageModel& model) : model_(model) {}
+  void break_it() {
+    good_ = values_of(model_).front();
+    std::vector<float> broken = good_;
+    broken[static_cast<std::size_t>(*model_.vocabulary().find("the")) * 8] = std::numeric_limits<float>::infinity();
+    model_.set_parameter("tok.weight", broken);
+  }
+  void mend_it() { model_.set_parameter("tok.weight", good_); }
+
+ private:
+  LanguageModel& model_;
+  std::vector<float> good_;
+};
+
+TEST(Trainer, SkipsAndCountsStepsThatAreNotFinite) {
+  LanguageModel model = tiny_model(true);
+  const std::vector<Sentence> sentences = some_sentences(20);
+  Trainer trainer(model, sentences, {.epochs = 10, .batch = 10, .learning_rate = 1e-2},
+                  {.threads = 2, .max_skipped = 3});
+  trainer.step();
+  trainer.step();
+  BreakableTable table(model);
+  table.break_it();
+  const auto before = values_of(model);
+  std::vector<std::vector<float>> moments;
+  for (const NamedParameter& moment : trainer.state().first_moments)
+    moments.emplace_back(moment.values.begin(), moment.values.end());
+  for (std::uint64_t step = 3; step <= 5; ++step) {
+    const StepReport report = trainer.step();
+    EXPECT_TRUE(report.skipped);
+    EXPECT_EQ(report.step, step);
+    EXPECT_EQ(trainer.state().skipped, step - 2);
+    EXPECT_EQ(trainer.state().skipped_in_a_row, step - 2);
+    EXPECT_EQ(values_of(model), before);
+  }
+  for (std::size_t p = 0; p < moments.size(); ++p) {
+    const NamedParameter moment = trainer.state().first_moments[p];
+    EXPECT_EQ(std::vector<float>(moment.values.begin(), moment.values.end()), moments[p]);
+  }
+  EXPECT_THAT([&] { trainer.step(); },
+              ThrowsMessage<Error>(AllOf(HasSubstr("stopped at step 6 of 20"), HasSubstr("is not finite"),
+                                         HasSubstr("3 steps before"))));
+  EXPECT_EQ(values_of(model), before);
+
+  table.mend_it();
+  const StepReport report = trainer.step();
+  EXPECT_FALSE(report.skipped);
+  EXPECT_EQ(report.step, 6U);
+  EXPECT_EQ(trainer.state().skipped, 3U);
+  EXPECT_EQ(trainer.state().skipped_in_a_row, 0U);
+  table.break_it();
+  EXPECT_TRUE(trainer.step().skipped) << "counting begins anew";
+}
+
+TEST(Trainer, RestoresOnlyAStateOfItsOwnTraining) {
+  LanguageModel model = tiny_model();
+  const std::vector<Sentence> sentences = some_sentences(25);
+  Trainer trainer(model, sentences, {.epochs = 2, .batch = 10}, {.threads = 1});
+  for (int i = 0; i < 4; ++i) trainer.step();
+  const TrainingState good = trainer.state();
+  EXPECT_EQ(good.step, 4U);
+  EXPECT_EQ(good.epoch, 2U);
+  EXPECT_EQ(good.sentence, 10U);
+  const auto refuses = [&](auto change, const char* part) {
+    TrainingState state = trainer.state();
+    change(state);
+    EXPECT_THAT([&] { trainer.restore(state); }, ThrowsMessage<Error>(HasSubstr(part)));
+    EXPECT_EQ(trainer.state().step, 4U);
+  };
+  refuses([](TrainingState& s) { s.step = 7; }, "past the last, 6");
+  refuses([](TrainingState& s) { s.skipped = 5; }, "skipped");
+  refuses([](TrainingState& s) { s.skipped_in_a_row = 1; }, "skipped");
+  refuses([](TrainingState& s) { s.sentence = 9; }, "sentence 10 of epoch 2");
+  refuses([](TrainingState& s) { s.epoch = 1; }, "epoch");
+  refuses([](TrainingState& s) { s.first_moments.pop_back(); }, "parameters");
+  refuses([](TrainingState& s) { s.second_moments[2].name = "other"; }, "moments of");
+  refuses([](TrainingState& s) { s.second_moments[0].values = {}; }, "tok.weight");
+  trainer.restore(good);
+  EXPECT_EQ(trainer.step().step, 5U);
 }
 
 TEST(Trainer, RefusesOptionsOutOfRange) {
