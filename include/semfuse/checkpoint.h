@@ -1,10 +1,11 @@
-// Saves a trained model with its experiment in one safetensors file, and loads it again.
+// Saves a trained model, or a training that is to go on, in one safetensors file, and loads it again.
 #pragma once
 
 #include <filesystem>
 
 #include "semfuse/experiment.h"
 #include "semfuse/language_model.h"
+#include "semfuse/trainer.h"
 
 namespace semfuse {
 
@@ -14,11 +15,23 @@ struct Checkpoint {
 };
 
 // Writes atomically: a file that was there stays whole until the new one is. The same model gives the same bytes.
-// Throws Error.
+// Throws Error, also if a weight is not finite.
 void save_checkpoint(const std::filesystem::path& path, const LanguageModel& model, const Experiment& experiment);
 
 // `path` is a .safetensors file or a run folder with a model.safetensors. Throws Error that names the file and what is
 // wrong.
 Checkpoint load_checkpoint(const std::filesystem::path& path);
+
+// Saves everything that training needs to go on: weights, both moments, step, position in the data, experiment and
+// vocabulary. `trainer` trains `model`. Writes atomically, with a checksum. Throws Error, also if a number is not
+// finite.
+void save_training(const std::filesystem::path& path, const LanguageModel& model, const Trainer& trainer,
+                   const Experiment& experiment);
+
+// Puts model and trainer, made from the same experiment, to where they were when they were saved: every further step
+// gives the same bits as without the pause. Throws Error, and then changes neither, if the file is damaged or belongs
+// to another configuration or vocabulary; the message names the field that differs.
+void load_training(const std::filesystem::path& path, const Experiment& experiment, LanguageModel& model,
+                   Trainer& trainer);
 
 }  // namespace semfuse

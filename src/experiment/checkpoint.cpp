@@ -17,8 +17,6 @@ namespace semfuse {
 
 namespace {
 
-constexpr const char* kFormat = "semfuse-1";
-
 nlohmann::json lexicon_json(const Lexicon& lexicon) {
   nlohmann::json entries = nlohmann::json::array();
   for (const LexiconEntry& entry : lexicon.entries()) {
@@ -94,27 +92,36 @@ std::vector<bool> parse_seen(const TensorArchive& archive, const Vocabulary& voc
 
 // Compares what the configuration asks for with what the file holds, before anything of that size is allocated.
 void require_tensors(const TensorArchive& archive, const ModelOptions& options, std::size_t vocab_size,
-                     std::size_t num_features, const std::string& origin) {
+                     std::size_t num_features, const ArchiveKind& kind, const std::string& origin) {
   if (options.layers > archive.tensors().size()) refuse(origin, "it has fewer layers than its configuration says");
   const Network network(options, vocab_size, num_features);
-  for (const ParameterInfo& wanted : network.layout().entries()) {
-    const TensorInfo* info = archive.find(wanted.name);
-    if (!info) refuse(origin, fmt::format("tensor {} is missing", wanted.name));
-    if (info->dtype != DType::f32 || info->shape != wanted.shape) {
-      refuse(origin, fmt::format("tensor {} is {} [{}], not F32 [{}]", wanted.name, to_string(info->dtype),
-                                 fmt::join(info->shape, ", "), fmt::join(wanted.shape, ", ")));
+  for (const std::string_view prefix : kind.prefixes) {
+    for (const ParameterInfo& wanted : network.layout().entries()) {
+      const std::string name = fmt::format("{}{}", prefix, wanted.name);
+      const TensorInfo* info = archive.find(name);
+      if (!info) refuse(origin, fmt::format("tensor {} is missing", name));
+      if (info->dtype != DType::f32 || info->shape != wanted.shape) {
+        refuse(origin, fmt::format("tensor {} is {} [{}], not F32 [{}]", name, to_string(info->dtype),
+                                   fmt::join(info->shape, ", "), fmt::join(wanted.shape, ", ")));
+      }
     }
   }
-  if (archive.tensors().size() != network.layout().entries().size()) {
+  if (archive.tensors().size() != kind.prefixes.size() * network.layout().entries().size()) {
     refuse(origin, "it holds tensors that the model does not have");
   }
 }
 
 }  // namespace
 
-void save_checkpoint(const std::filesystem::path& path, const LanguageModel& model, const Experiment& experiment) {
-  TensorArchiveWriter writer;
-  writer.set_metadata("format", kFormat);
+void require_finite(std::string_view name, std::span<const float> values) {
+  if (std::all_of(values.begin(), values.end(), [](float value) { return std::isfinite(value); })) return;
+  throw Error(fmt::format(
+      "{} holds a number that is not finite, so it is not saved; try a lower training.learning_rate", name));
+}
+
+void add_model(TensorArchiveWriter& writer, std::string_view format, const LanguageModel& model,
+               const Experiment& experiment) {
+  writer.set_metadata("format", std::string(format));
   writer.set_metadata("config", to_toml(experiment));
   writer.set_metadata("attention", std::string(to_string(model.options().attention)));
   writer.set_metadata("vocabulary", nlohmann::json(model.vocabulary().entries()).dump());
@@ -128,8 +135,15 @@ void save_checkpoint(const std::filesystem::path& path, const LanguageModel& mod
   }
   if (!unseen.empty()) writer.set_metadata("unseen", nlohmann::json(unseen).dump());
   for (const NamedParameter& parameter : model.parameters()) {
+    require_finite(parameter.name, parameter.values);
     writer.add(std::string(parameter.name), {parameter.shape.begin(), parameter.shape.end()}, parameter.values);
   }
+}
+
+void save_checkpoint(const std::filesystem::path& path, const LanguageModel& model, const Experiment& experiment) {
+  TensorArchiveWriter writer;
+  add_model(writer, kModelFormat, model, experiment);
+  writer.add_checksum();
   writer.save(path);
 }
 
@@ -139,10 +153,10 @@ Checkpoint load_checkpoint(const std::filesystem::path& path) {
   return parse_checkpoint(TensorArchive::load(file), file.string());
 }
 
-Checkpoint parse_checkpoint(const TensorArchive& archive, const std::string& origin) {
+Checkpoint parse_checkpoint(const TensorArchive& archive, const std::string& origin, const ArchiveKind& kind) {
   if (const auto found = archive.metadata().find("format");
-      found == archive.metadata().end() || found->second != kFormat) {
-    refuse(origin, fmt::format("its metadata does not say format {}", kFormat));
+      found == archive.metadata().end() || found->second != kind.format) {
+    refuse(origin, fmt::format("its metadata does not say format {}", kind.format));
   }
   const Experiment experiment = parse_experiment(archive.metadata("config"), origin + ": metadata config");
   Vocabulary vocabulary = parse_vocabulary(archive.metadata("vocabulary"), origin);
@@ -153,7 +167,8 @@ Checkpoint parse_checkpoint(const TensorArchive& archive, const std::string& ori
     refuse(origin, "metadata features names other features than this version computes");
   }
 
-  require_tensors(archive, experiment.model, vocabulary.size(), experiment.model.fusion ? bank.size() : 0, origin);
+  require_tensors(archive, experiment.model, vocabulary.size(), experiment.model.fusion ? bank.size() : 0, kind,
+                  origin);
   LanguageModel model(experiment.model, std::move(vocabulary), std::move(bank), experiment.seed);
   for (const NamedParameter& parameter : model.parameters()) {
     const std::span<const float> values = archive.floats(parameter.name);
