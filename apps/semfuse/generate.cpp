@@ -77,16 +77,18 @@ GenerationRequest request_of(const Options& options, const LanguageModel& model)
     if (!grammar) grammar = "one-clause";
   }
   request.prompt = options.prompt;
-  request.seed = parse_whole("--seed", options.seed, 0, kMost);
+  request.seed = parse_whole_number("--seed", options.seed, 0, kMost).value();
   request.explain = options.explain;
   override_with(options.temperature, request.sampling.temperature);
-  if (options.top_k) request.sampling.top_k = parse_whole("--top-k", *options.top_k, 0, kMost);
+  request.sampling.top_k = parse_whole_number("--top-k", options.top_k, 0, kMost).value_or(request.sampling.top_k);
   override_with(options.top_p, request.sampling.top_p);
   if (options.nucleus) request.sampling.nucleus = *options.nucleus == "paper" ? Nucleus::paper : Nucleus::usual;
   request.sampling.greedy = options.greedy;
   override_with(options.repetition_penalty, request.repetition.penalty);
-  if (options.last_k) request.repetition.last_k = parse_whole("--last-k", *options.last_k, 0, kMost);
-  if (options.max_tokens) request.max_tokens = parse_whole("--max-tokens", *options.max_tokens, 1, kMostTokens);
+  request.repetition.last_k =
+      parse_whole_number("--last-k", options.last_k, 0, kMost).value_or(request.repetition.last_k);
+  request.max_tokens =
+      parse_whole_number("--max-tokens", options.max_tokens, 1, kMostTokens).value_or(request.max_tokens);
   for (const std::string& assignment : split_at_commas(options.controls)) set_control(request.controls, assignment);
   request.controls.soft_only = options.soft_only;
   for (ClassMixture* mixture : {&request.controls.positive, &request.controls.negative}) {
@@ -197,7 +199,7 @@ int generate(const Options& options) {
   const Generator generator(checkpoint.model, parse_threads(options.threads));
   const Terminal out(stdout);
   constexpr std::uint64_t kAtOnce = 512;  // Sentences appear while the next ones are in the making.
-  const std::uint64_t n = parse_whole("--n", options.n, 0, std::numeric_limits<std::int64_t>::max());
+  const std::uint64_t n = parse_whole_number("--n", options.n, 0, std::numeric_limits<std::int64_t>::max()).value();
   std::uint64_t cut = 0;
   std::vector<GenerationRequest> requests;
   for (std::uint64_t first = 0; first < n; first += requests.size()) {

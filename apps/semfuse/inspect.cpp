@@ -9,6 +9,7 @@
 #include "command.h"
 #include "experiment/checkpoint.h"
 #include "experiment/keys.h"
+#include "experiment/training_checkpoint.h"
 #include "io/tensor_archive.h"
 #include "semfuse/error.h"
 #include "terminal.h"
@@ -222,7 +223,8 @@ int inspect(const Options& options) {
   const std::string file = path.string();
   const TensorArchive archive = TensorArchive::load(path);
   const auto format = archive.metadata().find("format");
-  const bool is_model = format != archive.metadata().end() && format->second.starts_with("semfuse-");
+  const bool is_ours = format != archive.metadata().end() && format->second.starts_with("semfuse-");
+  const bool is_model = is_ours && format->second != kTrainingFormat;
   const Terminal terminal(stdout);
   const auto dumped = [](const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n'; };
   if (is_model) {

@@ -14,10 +14,12 @@ namespace {
 using Clock = std::chrono::steady_clock;
 }
 
-Progress::Progress(const Terminal& terminal, bool quiet, std::size_t epochs, std::uint64_t total_steps)
+Progress::Progress(const Terminal& terminal, bool quiet, std::size_t epochs, std::uint64_t first_step,
+                   std::uint64_t total_steps)
     : terminal_(terminal),
       quiet_(quiet),
       epochs_(epochs),
+      first_step_(first_step),
       total_steps_(total_steps),
       begin_(Clock::now()),
       last_shown_(begin_) {}
@@ -34,7 +36,8 @@ void Progress::step(const StepReport& report, double seconds) {
   if (now - last_shown_ < interval) return;
   last_shown_ = now;
   const double elapsed = std::chrono::duration<double>(now - begin_).count();
-  const double eta = elapsed / static_cast<double>(report.step) * static_cast<double>(total_steps_ - report.step);
+  const double eta =
+      elapsed / static_cast<double>(report.step - first_step_) * static_cast<double>(total_steps_ - report.step);
   const std::string text = fmt::format(
       "epoch {}/{}  step {}/{}  loss {:.4f}  {} tokens/s  ETA {}", report.epoch, epochs_, report.step, total_steps_,
       report.loss, with_separators(static_cast<std::uint64_t>(tokens_per_second_)), duration(std::ceil(eta)));

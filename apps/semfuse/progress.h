@@ -13,7 +13,9 @@ namespace semfuse {
 class Progress {
  public:
   // Says nothing at all if quiet. A stream that takes no more does not stop the training: see failure().
-  Progress(const Terminal& terminal, bool quiet, std::size_t epochs, std::uint64_t total_steps);
+  // `first_step`: how many steps were done before.
+  Progress(const Terminal& terminal, bool quiet, std::size_t epochs, std::uint64_t first_step,
+           std::uint64_t total_steps);
   ~Progress() { clear(); }
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
@@ -32,6 +34,7 @@ class Progress {
   const Terminal& terminal_;
   bool quiet_;
   std::size_t epochs_;
+  std::uint64_t first_step_;
   std::uint64_t total_steps_;
   std::chrono::steady_clock::time_point begin_;
   std::chrono::steady_clock::time_point last_shown_;

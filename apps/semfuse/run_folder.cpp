@@ -5,15 +5,32 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <system_error>
 #include <utility>
 
+#include "experiment/run_log.h"
 #include "io/file.h"
 #include "semfuse/error.h"
 
 namespace semfuse {
 
 namespace fs = std::filesystem;
+
+namespace {
+
+constexpr const char* kActivity = "training in it";
+
+fs::path lock_path(const fs::path& run) {
+  return run / "lock";
+}
+
+[[noreturn]] void fail_creating(const fs::path& folder, const std::error_code& code) {
+  const std::string reason = code ? code.message() : "it is in the way of another run";
+  throw Error(fmt::format("{}: cannot create the folder: {}; choose another --out", folder.string(), reason));
+}
+
+}  // namespace
 
 fs::path RunFolder::checked(const std::string& text) {
   fs::path path = text;
@@ -23,7 +40,9 @@ fs::path RunFolder::checked(const std::string& text) {
   const fs::file_status status = fs::symlink_status(path, code);
   if (fs::exists(status)) {
     throw Error(
-        fmt::format("{}: is already there and a run is never overwritten; choose another --out", path.string()));
+        fmt::format("{}: is already there and a run is never overwritten; choose another --out, or go on with a run by "
+                    "--resume",
+                    path.string()));
   }
   if (status.type() != fs::file_type::not_found) {
     throw Error(fmt::format("{}: cannot be used: {}; choose another --out", path.string(), code.message()));
@@ -31,26 +50,69 @@ fs::path RunFolder::checked(const std::string& text) {
   return path;
 }
 
-RunFolder::RunFolder(fs::path path, const Experiment& experiment) : path_(std::move(path)) {
+fs::path RunFolder::existing(const std::string& text) {
+  fs::path path = text;
+  if (!path.has_filename()) path = path.parent_path();
+  if (path.empty()) throw Error("--resume is empty; name the folder of a run");
+  std::error_code code;
+  if (!fs::exists(path / "config.toml", code)) {
+    throw Error(fmt::format("{}: is no run to resume, it has no config.toml; begin one with --out", path.string()));
+  }
+  return path;
+}
+
+RunFolder::RunFolder(fs::path path, const Experiment& experiment, const CheckpointSettings& settings)
+    : path_(std::move(path)) {
   std::vector<fs::path> missing;
   std::error_code code;
-  for (fs::path folder = path_; !folder.empty() && !fs::exists(folder, code); folder = folder.parent_path())
+  for (fs::path folder = path_.parent_path(); !folder.empty() && !fs::exists(folder, code);
+       folder = folder.parent_path())
     missing.push_back(folder);
   try {
     for (auto folder = missing.rbegin(); folder != missing.rend(); ++folder) {
       if (fs::create_directory(*folder, code)) created_.push_back(*folder);
-      if (code)
-        throw Error(
-            fmt::format("{}: cannot create the folder: {}; choose another --out", folder->string(), code.message()));
+      if (code) fail_creating(*folder, code);
     }
-    // Someone else may have made it since checked().
-    if (created_.empty() || created_.back() != path_)
-      throw Error(fmt::format("{}: is already there; choose another --out", path_.string()));
-    write_atomically(path_ / "config.toml", to_toml(experiment));
+    create(experiment, settings);
   } catch (...) {
     remove();
     throw;
   }
+}
+
+RunFolder::RunFolder(fs::path path) : path_(std::move(path)) {
+  lock_ = std::make_unique<LockFile>(lock_path(path_), kActivity);
+  remove_temporary_files(path_);
+  remove_temporary_files(checkpoints_path());
+}
+
+// Under a temporary name first: a run that is there at all can always be resumed.
+void RunFolder::create(const Experiment& experiment, const CheckpointSettings& settings) {
+  fs::path temporary = path_;
+  temporary += fmt::format("{}{}", kTemporaryMark, ::getpid());
+  std::error_code code;
+  if (!fs::create_directory(temporary, code)) fail_creating(path_, code);
+  try {
+    lock_ = std::make_unique<LockFile>(lock_path(temporary), kActivity);
+    write_atomically(temporary / "config.toml", to_toml(experiment));
+    CheckpointStore(temporary / "checkpoints").save_settings(settings);
+    if (::renameat2(AT_FDCWD, temporary.c_str(), AT_FDCWD, path_.c_str(), RENAME_NOREPLACE) != 0) {
+      // Not every file system knows this; someone may have made the folder since checked().
+      if (errno != EINVAL && errno != ENOSYS) code.assign(errno, std::generic_category());
+      if (!code && fs::exists(path_)) code = std::make_error_code(std::errc::file_exists);
+      if (!code) fs::rename(temporary, path_, code);
+      if (code == std::errc::file_exists) {
+        throw Error(fmt::format("{}: is already there; choose another --out", path_.string()));
+      }
+      if (code) fail_creating(path_, code);
+    }
+  } catch (const Error& error) {
+    fs::remove_all(temporary, code);
+    std::string message = error.what();
+    if (message.starts_with(temporary.string())) message.replace(0, temporary.string().size(), path_.string());
+    throw Error(message);
+  }
+  created_.push_back(path_);
 }
 
 RunFolder::~RunFolder() {
@@ -60,8 +122,8 @@ RunFolder::~RunFolder() {
 void RunFolder::remove() const {
   std::error_code ignored;
   if (!created_.empty() && created_.back() == path_) {
-    fs::remove(path_ / "config.toml", ignored);
-    fs::remove(log_path(), ignored);
+    fs::remove_all(checkpoints_path(), ignored);
+    for (const fs::path& file : {path_ / "config.toml", log_path(), lock_path(path_)}) fs::remove(file, ignored);
   }
   for (auto folder = created_.rbegin(); folder != created_.rend(); ++folder) fs::remove(*folder, ignored);
 }
@@ -71,8 +133,33 @@ void RunFolder::save(const LanguageModel& model, const Experiment& experiment, s
   description_ = std::move(description);
 }
 
+std::string RunFolder::rewind_log(std::uint64_t step) const {
+  std::error_code ignored;
+  if (!fs::exists(log_path(), ignored)) return {};
+  const std::string text = read_text(log_path());
+  const std::string_view kept = log_until(text, step);
+  if (kept.size() != text.size()) write_atomically(log_path(), kept);
+  return std::string(kept);
+}
+
+bool RunFolder::is_gone() const {
+  std::error_code code;
+  return fs::status(path_, code).type() == fs::file_type::not_found;
+}
+
 std::string RunFolder::holds() const {
+  if (is_gone()) return "its model is gone too";
   return description_.empty() ? "no model was saved" : fmt::format("{} holds {}", model_path().string(), description_);
+}
+
+std::string RunFolder::resume_command() const {
+  std::string word = path_.string();
+  const std::string_view plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./=+,:@%";
+  if (word.find_first_not_of(plain) == word.npos) return "semfuse train --resume " + word;
+  for (std::size_t quote = word.find('\''); quote != word.npos; quote = word.find('\'', quote + 4)) {
+    word.replace(quote, 1, "'\\''");
+  }
+  return fmt::format("semfuse train --resume '{}'", word);
 }
 
 RunLog::RunLog(const fs::path& path)
@@ -97,6 +184,12 @@ void RunLog::add(std::string_view line) {
 
 void RunLog::flush() {
   if (!write())
+    throw Error(fmt::format("{}: cannot write: {}", path_.string(), std::generic_category().message(errno)));
+}
+
+void RunLog::sync() {
+  flush();
+  if (::fsync(file_) != 0 && errno != EINVAL)
     throw Error(fmt::format("{}: cannot write: {}", path_.string(), std::generic_category().message(errno)));
 }
 

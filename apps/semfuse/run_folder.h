@@ -1,24 +1,36 @@
-// The folder that a training run writes: config.toml, log.jsonl, model.safetensors.
+// The folder that a training run writes: config.toml, log.jsonl, model.safetensors, checkpoints/, lock.
 #pragma once
 
 #include <chrono>
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "experiment/checkpoint_store.h"
+#include "io/lock_file.h"
 #include "semfuse/checkpoint.h"
 
 namespace semfuse {
 
-// A new folder. Until the first model is saved it is on trial: if the run ends before, the destructor removes it.
+// A folder that this process alone writes to. Until the first model is saved a new one is on trial: if the run ends
+// before, the destructor removes it.
 class RunFolder {
  public:
-  // Throws Error if something is there already or the name is unusable; creates nothing.
+  // A name for a new folder. Throws Error if something is there already or the name is unusable; creates nothing.
   static std::filesystem::path checked(const std::string& path);
 
-  // Creates the folder and writes config.toml. Throws Error, and then leaves nothing behind.
-  RunFolder(std::filesystem::path path, const Experiment& experiment);
+  // The name of a run that is there. Throws Error if it is none.
+  static std::filesystem::path existing(const std::string& path);
+
+  // Creates the folder, with its configuration and settings in it from the first moment. Throws Error, and then leaves
+  // nothing behind.
+  RunFolder(std::filesystem::path path, const Experiment& experiment, const CheckpointSettings& settings);
+
+  // Takes an existing run over: throws Error that names the process if another one holds it. Removes what writes that
+  // were cut off left behind.
+  explicit RunFolder(std::filesystem::path path);
   ~RunFolder();
   RunFolder(const RunFolder&) = delete;
   RunFolder& operator=(const RunFolder&) = delete;
@@ -27,18 +39,32 @@ class RunFolder {
   // Error.
   void save(const LanguageModel& model, const Experiment& experiment, std::string description);
 
+  // Says what the model.safetensors that is there holds.
+  void describe(std::string description) { description_ = std::move(description); }
+
+  // Cuts log.jsonl after the events of a step, so that what follows makes one log, and returns it. Throws Error.
+  std::string rewind_log(std::uint64_t step) const;
+
   std::filesystem::path model_path() const { return path_ / "model.safetensors"; }
   std::filesystem::path log_path() const { return path_ / "log.jsonl"; }
+  std::filesystem::path checkpoints_path() const { return path_ / "checkpoints"; }
+
+  bool is_gone() const;  // Removed by someone else.
 
   // "RUN/model.safetensors holds the model after epoch 2".
   std::string holds() const;
 
+  // "semfuse train --resume RUN", to be typed into a shell.
+  std::string resume_command() const;
+
  private:
+  void create(const Experiment& experiment, const CheckpointSettings& settings);
   void remove() const;
 
   std::filesystem::path path_;
   std::vector<std::filesystem::path> created_;  // Folders, the outermost first.
-  std::string description_;                     // Empty before the first save.
+  std::unique_ptr<LockFile> lock_;
+  std::string description_;  // Empty before the first save.
 };
 
 // Lines gathered in memory and appended to a file twice a second, so that no step waits for the disk.
@@ -53,6 +79,9 @@ class RunLog {
   // Throws Error if it is time to write and the file takes no more; so does flush().
   void add(std::string_view line);
   void flush();
+
+  // flush(), and waits until the disk has it.
+  void sync();
 
  private:
   bool write();

@@ -41,18 +41,21 @@ void apply_settings(Experiment& experiment, const std::vector<std::string>& assi
   }
 }
 
-std::uint64_t parse_whole(std::string_view option, std::string_view text, std::uint64_t low, std::uint64_t high) {
+std::optional<std::uint64_t> parse_whole_number(std::string_view option, const std::optional<std::string>& text,
+                                                std::uint64_t low, std::uint64_t high) {
+  if (!text) return std::nullopt;
   std::uint64_t number = 0;
-  const char* last = text.data() + text.size();
-  const auto [end, code] = std::from_chars(text.data(), last, number);
+  const char* last = text->data() + text->size();
+  const auto [end, code] = std::from_chars(text->data(), last, number);
   if (code != std::errc() || end != last || number < low || number > high) {
-    throw Error(fmt::format("{} is {}; it must be a whole number from {} to {}", option, quoted_text(text), low, high));
+    throw Error(
+        fmt::format("{} is {}; it must be a whole number from {} to {}", option, quoted_text(*text), low, high));
   }
   return number;
 }
 
 std::size_t parse_threads(const std::optional<std::string>& text) {
-  return text ? parse_whole("--threads", *text, 1, kMaxThreads) : 0;
+  return parse_whole_number("--threads", text, 1, kMaxThreads).value_or(0);
 }
 
 void require_memory(double bytes, std::string_view purpose, std::string_view advice) {

@@ -18,8 +18,9 @@ void set_from_option(Experiment& experiment, std::string_view option, std::strin
 // Applies `--set KEY=VALUE ...` in order; with a section ("features"), keys of others are refused.
 void apply_settings(Experiment& experiment, const std::vector<std::string>& assignments, std::string_view section = "");
 
-// Reads a whole number from an option's text. Throws Error as "--n is "x"; it must be a whole number from 0 to 9".
-std::uint64_t parse_whole(std::string_view option, std::string_view text, std::uint64_t low, std::uint64_t high);
+// Reads an option that is a whole number; nothing without a text. Throws Error.
+std::optional<std::uint64_t> parse_whole_number(std::string_view option, const std::optional<std::string>& text,
+                                                std::uint64_t low, std::uint64_t high);
 
 // Reads `--threads`: 0, one for each processor, without a text. Throws Error.
 std::size_t parse_threads(const std::optional<std::string>& text);

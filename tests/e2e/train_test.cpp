@@ -2,8 +2,8 @@
 
 #include <cmath>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
+#include "e2e/run_files.h"
 #include "e2e/semfuse_program.h"
 #include "semfuse/checkpoint.h"
 #include "semfuse/evaluation.h"
@@ -12,16 +12,6 @@ namespace semfuse {
 namespace {
 
 namespace fs = std::filesystem;
-
-// Every line of a log must be JSON by itself.
-std::vector<nlohmann::json> log_of(const std::string& run) {
-  const std::string text = Process::text(run + "/log.jsonl");
-  EXPECT_THAT(text, testing::EndsWith("\n"));
-  std::vector<nlohmann::json> events;
-  std::istringstream stream(text);
-  for (std::string line; std::getline(stream, line);) events.push_back(nlohmann::json::parse(line));
-  return events;
-}
 
 TEST(TrainCommand, WritesModelConfigurationAndLog) {
   const TemporaryFolder folder;
@@ -181,7 +171,15 @@ TEST(TrainCommand, NotANumberKeepsTheLastGoodModel) {
   const Checkpoint checkpoint = load_checkpoint(run);
   const Corpus corpus = make_synthetic_corpus(synthetic_corpus_options(checkpoint.experiment));
   EXPECT_TRUE(std::isfinite(evaluate(checkpoint.model, corpus.val).perplexity));
-  EXPECT_GE(log_of(run).size(), 2U);
+  std::vector<nlohmann::json> skipped;
+  for (const nlohmann::json& event : log_of(run)) {
+    if (event["event"] == "skipped") skipped.push_back(event);
+  }
+  ASSERT_EQ(skipped.size(), 10U) << "the eleventh in a row ends it";
+  EXPECT_EQ(skipped.back()["not_finite"], "loss");
+  const int last = skipped.back()["step"].get<int>();
+  EXPECT_EQ(skipped.front()["step"], last - 9);
+  EXPECT_THAT(result.err, testing::HasSubstr("stopped at step " + std::to_string(last + 1) + " of 50"));
 }
 
 TEST(TrainCommand, NoRoomForFiles) {

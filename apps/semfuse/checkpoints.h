@@ -1,0 +1,51 @@
+// Saves the checkpoints of a run while it trains, and finds the one to go on from.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "progress.h"
+#include "run_folder.h"
+#include "semfuse/trainer.h"
+
+namespace semfuse {
+
+// Prints a line to standard error that is no reason to stop.
+void warn(Progress& progress, std::string_view text);
+
+class Checkpoints {
+ public:
+  // All of them must outlive this.
+  Checkpoints(const RunFolder& folder, const CheckpointSettings& settings, const Experiment& experiment,
+              LanguageModel& model, Trainer& trainer);
+
+  // Brings model and trainer to the newest whole checkpoint, or leaves them at step 0 if there is none; returns a
+  // sentence on where that is. What was found damaged is added to `damaged`, in a sentence each. Throws Error if the
+  // checkpoint belongs to another configuration.
+  std::string resume(std::vector<std::string>& damaged);
+
+  // Saves if it is time to: at each multiple of the interval and at the end. A failure is a warning, and the next checkpoint a new attempt; only if the run's folder is
+  // gone it throws Error.
+  void after_step(RunLog& log, Progress& progress);
+
+  // Saves now, unless this step is saved already. Returns what went wrong, or nothing.
+  std::optional<std::string> save(RunLog& log);
+
+  std::uint64_t saved_step() const { return saved_step_; }  // Of the newest checkpoint; 0 if there is none.
+
+ private:
+  const RunFolder& folder_;
+  CheckpointSettings settings_;
+  const Experiment& experiment_;
+  LanguageModel& model_;
+  Trainer& trainer_;
+  CheckpointStore store_;
+  std::uint64_t saved_step_ = 0;
+};
+
+// Whether the run in this folder has made all its steps. Reads only.
+bool is_finished(const std::filesystem::path& run, std::uint64_t total_steps);
+
+}  // namespace semfuse
