@@ -23,5 +23,8 @@ Command evaluate_command(CLI::App& program);
 Command audit_command(CLI::App& program);
 Command words_command(CLI::App& program);
 Command ablate_command(CLI::App& program);
+Command log_command(CLI::App& program);
+Command verify_command(CLI::App& program);
+Command export_command(CLI::App& program);
 
 }  // namespace semfuse

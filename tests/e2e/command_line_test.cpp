@@ -13,7 +13,7 @@ TEST(CommandLine, AloneItPrintsHelp) {
 }
 
 TEST(CommandLine, EveryCommandHasHelpWithExamples) {
-  for (const char* command : {"corpus", "features", "train", "inspect"}) {
+  for (const char* command : {"corpus", "features", "train", "inspect", "log", "verify", "export"}) {
     const ProcessResult result = semfuse_program({command, "--help"});
     EXPECT_EQ(result.exit_code, 0) << command;
     EXPECT_THAT(result.out, testing::HasSubstr(std::string("Examples:\n  semfuse ") + command));

@@ -29,7 +29,7 @@ def run(command, folder):
         words = ["sh", "-c", command]
     else:
         words = shlex.split(command, comments=True)
-    if words[1] in ("train", "ablate"):
+    if words[1] in ("train", "ablate") and "--resume" not in words:
         words += [word for assignment in QUICK for word in ("--set", assignment)]
     result = subprocess.run(words, cwd=folder, env=dict(os.environ, PATH=f"{BIN}:{os.environ['PATH']}"), capture_output=True, text=True)
     expect(result.returncode == 0, f"`{command}` exits with {result.returncode}: {result.stderr.strip()}")

@@ -1,0 +1,43 @@
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <memory>
+
+#include "command.h"
+#include "experiment/exported_model.h"
+#include "semfuse/checkpoint.h"
+#include "terminal.h"
+
+namespace semfuse {
+namespace {
+
+struct Options {
+  std::string run;
+  std::string to;
+};
+
+int run(const Options& options) {
+  const Checkpoint checkpoint = load_checkpoint(options.run);
+  export_model(options.to, checkpoint);
+  Terminal(stdout).print(fmt::format("{}: model.safetensors with {} parameters, config.json, vocab.txt\n",
+                                     printable(options.to), with_separators(checkpoint.model.parameter_count())));
+  return 0;
+}
+
+}  // namespace
+
+Command export_command(CLI::App& program) {
+  CLI::App* app = program.add_subcommand("export", "Write a model for other programs, such as PyTorch");
+  const auto options = std::make_shared<Options>();
+  app->add_option("RUN_OR_FILE", options->run, "A run folder or its model.safetensors")->required();
+  app->add_option("--to", options->to, "Folder for model.safetensors, config.json and vocab.txt")
+      ->type_name("DIR")
+      ->required();
+  app->footer(
+      "docs/file_formats.md has the Python that rebuilds the model from these files.\n\n"
+      "Examples:\n"
+      "  semfuse export run --to exported\n");
+  return {.app = app, .purpose = "this file", .run = [options] { return run(*options); }};
+}
+
+}  // namespace semfuse

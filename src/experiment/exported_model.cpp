@@ -1,0 +1,76 @@
+#include "experiment/exported_model.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "experiment/keys.h"
+#include "io/file.h"
+#include "io/quoted_text.h"
+#include "semfuse/error.h"
+
+namespace semfuse {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+Json json_of(const Value& value) {
+  if (const auto* truth = value.as<bool>()) return *truth;
+  if (const auto* whole = value.as<std::int64_t>()) return *whole;
+  if (const auto* number = value.as<double>()) return *number;
+  if (const auto* text = value.as<std::string>()) return *text;
+  Json list = Json::array();
+  if (const auto* values = value.as<std::vector<Value>>()) {
+    for (const Value& item : *values) list.push_back(json_of(item));
+  }
+  return list;
+}
+
+std::string config_json(const Checkpoint& checkpoint) {
+  const LanguageModel& model = checkpoint.model;
+  Json config = {{"format", "semfuse-export-1"}};
+  for (const Key& key : experiment_keys()) {
+    if (key.section == "model") config[key.name] = json_of(key.get(checkpoint.experiment));
+  }
+  config["vocab_size"] = model.vocabulary().size();
+  config["features"] = model.options().fusion ? model.feature_bank().names() : std::vector<std::string>();
+  config["pad"] = Vocabulary::kPad;
+  config["bos"] = Vocabulary::kBos;
+  config["eos"] = Vocabulary::kEos;
+  return config.dump(2) + '\n';
+}
+
+std::string vocabulary_lines(const Vocabulary& vocabulary) {
+  std::string lines;
+  for (const std::string& entry : vocabulary.entries()) {
+    if (entry.find_first_of("\n\r") != entry.npos) {
+      throw Error(fmt::format("vocab.txt cannot hold {}, which has a line break; take it out of the vocabulary",
+                              quoted_text(entry)));
+    }
+    lines += entry + '\n';
+  }
+  return lines;
+}
+
+}  // namespace
+
+void export_model(const fs::path& folder, const Checkpoint& checkpoint) {
+  const std::string config = config_json(checkpoint);
+  const std::string words = vocabulary_lines(checkpoint.model.vocabulary());
+  std::error_code code;
+  for (const char* name : {"model.safetensors", "config.json", "vocab.txt"}) {
+    if (fs::exists(folder / name, code)) {
+      throw Error(fmt::format("{}: is already there; choose another folder", (folder / name).string()));
+    }
+  }
+  fs::create_directories(folder, code);
+  if (code && !fs::is_directory(folder)) {
+    throw Error(fmt::format("{}: cannot create the folder: {}; choose another", folder.string(), code.message()));
+  }
+  save_checkpoint(folder / "model.safetensors", checkpoint.model, checkpoint.experiment);
+  write_atomically(folder / "config.json", config);
+  write_atomically(folder / "vocab.txt", words);
+}
+
+}  // namespace semfuse

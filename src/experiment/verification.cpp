@@ -1,0 +1,125 @@
+#include "experiment/verification.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+#include "experiment/checkpoint.h"
+#include "experiment/checkpoint_store.h"
+#include "experiment/run_log.h"
+#include "experiment/training_checkpoint.h"
+#include "io/file.h"
+#include "io/tensor_archive.h"
+#include "semfuse/error.h"
+
+namespace semfuse {
+namespace {
+
+namespace fs = std::filesystem;
+
+// What `check` says of the file; an Error becomes what is wrong with it.
+Finding finding_of(const fs::path& path, const std::function<std::string()>& check) {
+  try {
+    return {.path = path, .whole = true, .text = check()};
+  } catch (const Error& error) {
+    std::string text = error.what();
+    const std::string origin = path.string() + ": ";
+    if (text.starts_with(origin)) text.erase(0, origin.size());
+    return {.path = path, .whole = false, .text = std::move(text)};
+  }
+}
+
+std::string checked_text(const TensorArchive& archive, const std::string& what) {
+  std::size_t numbers = 0;
+  for (const TensorInfo& tensor : archive.tensors()) numbers += tensor.size();
+  return fmt::format("{}: structure{} and {} numbers checked{}", what, archive.has_checksum() ? ", checksum" : "",
+                     numbers, archive.has_checksum() ? "" : " (it has no checksum)");
+}
+
+std::string check_other(const TensorArchive& archive) {
+  for (const TensorInfo& tensor : archive.tensors()) {
+    if (tensor.dtype != DType::f32) continue;
+    const std::span<const float> values = archive.floats(tensor.name);
+    if (!std::all_of(values.begin(), values.end(), [](float value) { return std::isfinite(value); })) {
+      throw Error(fmt::format("tensor {} holds numbers that are not finite", tensor.name));
+    }
+  }
+  return checked_text(archive, "tensors of another program");
+}
+
+// Any file; if `config` is there, it must be that of the file's experiment.
+std::string check_archive(const fs::path& path, const std::string* config) {
+  TensorArchive archive = TensorArchive::load(path);
+  const auto format = archive.metadata().find("format");
+  const auto require_config = [&](const Experiment& experiment) {
+    if (config != nullptr && to_toml(experiment) != *config)
+      throw Error("its configuration is not that of config.toml");
+  };
+  if (format == archive.metadata().end() || !format->second.starts_with("semfuse-")) return check_other(archive);
+  if (format->second != kTrainingFormat) {
+    require_config(parse_checkpoint(archive, path.string()).experiment);
+    return checked_text(archive, "a model");
+  }
+  const TrainingCheckpoint checkpoint = load_training_checkpoint(path);
+  require_config(checkpoint.saved.experiment);
+  return checked_text(archive, fmt::format("a training at step {}", checkpoint.state.step));
+}
+
+std::string check_log(const fs::path& path, std::uint64_t saved_step) {
+  const RunHistory history = parse_run_log(read_text(path), path.string());
+  if (history.steps.size() < saved_step) {
+    throw Error(fmt::format("has {} steps, but the newest checkpoint is at step {}", history.steps.size(), saved_step));
+  }
+  return fmt::format("{} steps and {} evaluations, none missing", history.steps.size(), history.evaluations.size());
+}
+
+std::vector<Finding> verify_run(const fs::path& run) {
+  std::vector<Finding> findings;
+  std::string config;
+  findings.push_back(finding_of(run / "config.toml", [&] {
+    config = to_toml(load_experiment(run / "config.toml"));
+    return "every key checked";
+  }));
+  const std::string* wanted = config.empty() ? nullptr : &config;
+  const fs::path model = run / "model.safetensors";
+  findings.push_back(finding_of(model, [&] {
+    load_checkpoint(model);  // Refuses what is whole, but no model.
+    return check_archive(model, wanted);
+  }));
+  const CheckpointStore store(run / "checkpoints");
+  const std::vector<CheckpointStore::Entry> entries = store.list();
+  for (const CheckpointStore::Entry& entry : entries) {
+    findings.push_back(finding_of(entry.path, [&] {
+      std::string text = check_archive(entry.path, wanted);
+      if (load_training_checkpoint(entry.path).state.step != entry.step)
+        throw Error("holds another step than its name");
+      return text;
+    }));
+  }
+  findings.push_back(finding_of(run / "checkpoints/settings.json", [&] {
+    const CheckpointSettings settings = store.load_settings();
+    return fmt::format("a checkpoint every {} steps, {} kept", settings.every, settings.keep);
+  }));
+  const fs::path log = run / "log.jsonl";
+  const std::uint64_t saved_step = entries.empty() ? 0 : entries.front().step;
+  findings.push_back(finding_of(log, [&] { return check_log(log, saved_step); }));
+  return findings;
+}
+
+}  // namespace
+
+std::vector<Finding> verify(const fs::path& path) {
+  std::error_code ignored;
+  if (!fs::is_directory(path, ignored)) {
+    read_bytes(path);  // What cannot be read at all is no finding, but an error.
+    return {finding_of(path, [&] { return check_archive(path, nullptr); })};
+  }
+  if (!fs::exists(path / "config.toml", ignored)) {
+    throw Error(fmt::format("{}: has no config.toml; name a run folder or a .safetensors file", path.string()));
+  }
+  return verify_run(path);
+}
+
+}  // namespace semfuse
