@@ -10,7 +10,9 @@
 #include "fuzz/grammar_entry.h"
 #include "fuzz/lexicon_entry.h"
 #include "fuzz/parity_case_entry.h"
+#include "fuzz/run_log_entry.h"
 #include "fuzz/tensor_archive_entry.h"
+#include "fuzz/training_checkpoint_entry.h"
 #include "io/file.h"
 
 namespace semfuse {
@@ -94,6 +96,14 @@ TEST(FuzzReplay, Lexicon) {
 
 TEST(FuzzReplay, Checkpoint) {
   replay("checkpoint", [](const Bytes& bytes) { return fuzz_checkpoint(bytes); });
+}
+
+TEST(FuzzReplay, TrainingCheckpoint) {
+  replay("training_checkpoint", [](const Bytes& bytes) { return fuzz_training_checkpoint(bytes); });
+}
+
+TEST(FuzzReplay, RunLog) {
+  replay("run_log", [](const Bytes& bytes) { return fuzz_run_log(bytes); });
 }
 
 TEST(FuzzReplay, ParityCase) {
