@@ -5,12 +5,14 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <vector>
 
 #include "core/random.h"
+#include "experiment/checkpoint_store.h"
 #include "fma_peak.h"
 #include "semfuse/checkpoint.h"
 #include "semfuse/error.h"
@@ -165,6 +167,38 @@ std::vector<SweepPoint> sweep_points() {
   return points;
 }
 
+// Saves the training again and again between steps, as `semfuse train` does every so many steps.
+json measure_checkpoint(const Experiment& experiment, std::size_t threads, const std::string& path) {
+  constexpr std::size_t kSaves = 15;
+  const Corpus corpus = make_synthetic_corpus(synthetic_corpus_options(experiment));
+  LanguageModel model(experiment.model, Vocabulary::from_words(synthetic_corpus_words()),
+                      FeatureBank(Lexicon::synthetic(), experiment.features), experiment.seed);
+  Trainer trainer(model, corpus.train, experiment.training,
+                  {.seed = experiment.seed, .threads = threads, .max_length = experiment.corpus.max_length});
+  std::vector<double> steps, saves;
+  for (std::size_t i = 0; i < kSaves; ++i) {
+    for (int s = 0; s < 5; ++s) {
+      const auto begin = Clock::now();
+      trainer.step();
+      steps.push_back(seconds_since(begin));
+    }
+    const auto begin = Clock::now();
+    save_training(path, model, trainer, experiment);
+    saves.push_back(seconds_since(begin));
+  }
+  std::sort(steps.begin(), steps.end());
+  std::sort(saves.begin(), saves.end());
+  const double step = steps[steps.size() / 2], save = saves[saves.size() / 2];
+  const auto every = static_cast<double>(CheckpointSettings().every);
+  return {{"saves", kSaves},
+          {"bytes", std::filesystem::file_size(path)},
+          {"median_ms", save * 1e3},
+          {"worst_ms", saves.back() * 1e3},
+          {"step_ms", step * 1e3},
+          {"every", CheckpointSettings().every},
+          {"share", save / (save + every * step)}};
+}
+
 // The feature rows of the training sentences, as the PyTorch peer reads them.
 void write_features(const Experiment& experiment, const std::string& path) {
   const Corpus corpus = make_synthetic_corpus(synthetic_corpus_options(experiment));
@@ -184,7 +218,7 @@ int run(int argc, char** argv) {
   std::size_t threads = std::max(1u, std::thread::hardware_concurrency());
   std::string preset = "paper-fusion";
   std::vector<std::string> sets;
-  std::string features_path;
+  std::string out_path;
   std::string sweep_of;
   double seconds = 6.0;
   std::size_t windows = 6;
@@ -198,7 +232,9 @@ int run(int argc, char** argv) {
   CLI::App* sweep = app.add_subcommand("sweep", "Growth in width, layers, length, batch and vocabulary");
   CLI::App* features = app.add_subcommand("features", "Write the feature rows of the training sentences");
   sweep->add_option("WHAT", sweep_of, "One of width, layers, length, batch, vocabulary; all of them if left out");
-  features->add_option("FILE", features_path, "Where to")->required();
+  features->add_option("FILE", out_path, "Where to")->required();
+  CLI::App* checkpoint = app.add_subcommand("checkpoint", "What saving a training checkpoint costs");
+  checkpoint->add_option("FILE", out_path, "Where to")->required();
   app.fallthrough();
   CLI11_PARSE(app, argc, argv);
 
@@ -219,8 +255,10 @@ int run(int argc, char** argv) {
       result.push_back(measure_point(point, threads, seconds));
       fmt::print(stderr, "  {} {}\n", point.what, result.back().dump());
     }
+  } else if (*checkpoint) {
+    result = measure_checkpoint(experiment, threads, out_path);
   } else {
-    write_features(experiment, features_path);
+    write_features(experiment, out_path);
     return 0;
   }
   fmt::print("{}\n", result.dump());
