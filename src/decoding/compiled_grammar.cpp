@@ -16,7 +16,7 @@ namespace {
 constexpr TokenMasks::Limits kRegularLimits = {
     .configurations = 20'000, .work = 40'000'000, .memory = std::size_t{128} << 20};
 constexpr TokenMasks::Limits kRecursiveLimits = {
-    .configurations = 500, .work = 40'000'000, .memory = std::size_t{4} << 20};
+    .configurations = 200, .work = 40'000'000, .memory = std::size_t{1} << 20};
 
 // Limits on what is computed before the first text, not on what may follow.
 constexpr std::size_t kPrecomputedNodes = 20'000'000;

@@ -3,10 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "decoding/configurations.h"
+#include "decoding/grammar_parts.h"
 #include "semfuse/error.h"
 #include "support/random_grammar.h"
 
@@ -61,6 +64,26 @@ TEST(GrammarProperty, AgreesWithAPlainRecogniser) {
     }
   }
   EXPECT_GT(num_grammars, 700u);
+}
+
+// A cursor whose table has grown too large goes over to another in the middle of a text.
+TEST(GrammarProperty, ConfigurationsMoveToAnotherTable) {
+  const std::vector<std::string> texts = short_texts(4);
+  for (std::uint64_t seed = 0; seed < 500; ++seed) {
+    const std::optional<Grammar> grammar = parse(random_grammar(seed));
+    if (!grammar) continue;
+    RandomStream random(seed, RandomPurpose::held_out, 81);
+    const std::string text = texts[random.next_below(texts.size())] + texts[random.next_below(texts.size())];
+    auto table = std::make_unique<Configurations>(grammar->parts().automaton);
+    ConfigurationId at = Configurations::kBegin;
+    for (const char c : text) {
+      at = table->step(at, static_cast<std::uint8_t>(c));
+      auto other = std::make_unique<Configurations>(grammar->parts().automaton);
+      at = table->move_to(*other, at);
+      table = std::move(other);
+    }
+    ASSERT_EQ(table->accepting(at), grammar->match(text).accepted) << "case " << seed << ": " << text;
+  }
 }
 
 TokenSurfaces random_surfaces(RandomStream& random, bool bytes) {
@@ -169,7 +192,7 @@ TEST(GrammarProperty, AllowedIsWhatCanBeCompleted) {
 // Random walks through allowed() never meet a dead end, and what ends is a sentence.
 TEST(GrammarProperty, FollowingAllowedEndsInASentence) {
   std::size_t num_ended = 0;
-  for (std::uint64_t seed = 0; seed < 1500; ++seed) {
+  for (std::uint64_t seed = 0; seed < 600; ++seed) {
     const ReferenceGrammar reference = random_grammar(seed + 50000);
     const std::optional<Grammar> grammar = parse(reference);
     if (!grammar) continue;
@@ -200,7 +223,7 @@ TEST(GrammarProperty, FollowingAllowedEndsInASentence) {
       ASSERT_TRUE(reference.accepts(text)) << text;
     }
   }
-  EXPECT_GT(num_ended, 800u);
+  EXPECT_GT(num_ended, 300u);
 }
 
 }  // namespace
