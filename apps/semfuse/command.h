@@ -19,6 +19,7 @@ Command train_command(CLI::App& program);
 Command inspect_command(CLI::App& program);
 Command generate_command(CLI::App& program);
 Command grammar_command(CLI::App& program);
+Command reproduce_command(CLI::App& program);
 Command evaluate_command(CLI::App& program);
 Command audit_command(CLI::App& program);
 Command words_command(CLI::App& program);

@@ -33,7 +33,7 @@ int add_words(const Options& options) {
       throw Error(fmt::format("{}: {}", options.lexicon, error.what()));
     }
   }();
-  RunFolder folder(path, checkpoint.experiment);
+  RunFolder folder(path, checkpoint.experiment, CheckpointSettings());
   folder.save(larger, checkpoint.experiment, fmt::format("the model with {} added", words.size()));
   Terminal(stdout).print(fmt::format("{} {} added, {} in all; {} holds them\n", words.size(),
                                      words.size() == 1 ? "word" : "words", larger.vocabulary().size(),

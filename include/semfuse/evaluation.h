@@ -24,8 +24,8 @@ struct Evaluation {
   double seen_only_perplexity = 0.0;  // The same over positions whose target is not held out; NaN if there is none.
   double feature_mse = 0.0;           // Of the features read back; NaN without fusion.
 
-  // Mean cross-entropy, in nats, where the next word is a held-out one, and where the word just read is; NaN if there is
-  // no such position.
+  // Mean cross-entropy, in nats, where the next word is a held-out one, and where the word just read is; NaN if there
+  // is no such position.
   double held_out_cross_entropy = 0.0;
   double after_held_out_cross_entropy = 0.0;
 };
@@ -46,15 +46,16 @@ struct EntropyFloor {
   double after_held_out_cross_entropy = 0.0;
 };
 
-// With count_end the certain position that reads <eos> counts too: 14.8 positions in the paper's corpus instead of 13.8.
+// With count_end the certain position that reads <eos> counts too: 14.8 positions in the paper's corpus instead
+// of 13.8.
 EntropyFloor synthetic_floor(const SyntheticCorpusOptions& corpus, bool count_end);
 
 // Whether anything at a position changes when only later text does.
 struct Audit {
   AttentionMask attention = AttentionMask::causal;
   std::size_t num_sentences = 0;
-  std::size_t num_changes = 0;      // Sentences with other text after some position that were tried.
-  double max_logit_change = 0.0;    // The largest change of any logit up to that position; exactly 0 without look-ahead.
+  std::size_t num_changes = 0;    // Sentences with other text after some position that were tried.
+  double max_logit_change = 0.0;  // The largest change of any logit up to that position; exactly 0 without look-ahead.
   // Features of the model's bank whose value at a position changed with later text, in the bank's order. Empty without
   // fusion, which reads none.
   std::vector<std::string> features_looking_ahead;

@@ -1,0 +1,19 @@
+// Pieces of a self-contained HTML page.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace semfuse {
+
+// The text with &, <, > and quotes replaced.
+std::string escaped_html(std::string_view text);
+
+// A table whose first row is its heading and whose first column names the rows. Cells are HTML already.
+std::string html_table(const std::vector<std::vector<std::string>>& rows, std::string_view caption = "");
+
+// A whole page: no file, font or script from elsewhere; light and dark by the reader's preference.
+std::string html_page(std::string_view title, std::string_view body);
+
+}  // namespace semfuse

@@ -1,0 +1,57 @@
+// The paper's tables and figure from runs over seeds, beside the published numbers.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "evaluation/statistics.h"
+#include "report/run_metrics.h"
+
+namespace semfuse {
+
+struct Reproduction {
+  std::vector<RunMetrics> baseline;  // One a seed, in the order of the seeds.
+  std::vector<RunMetrics> fusion;    // The same seeds.
+  bool paper_held_out = true;        // Otherwise held-out words were drawn by the seed.
+  double entropy_floor_ppl = 0.0;    // No model that reads only the past can be below it.
+  double seconds = 0.0;              // That training and measuring took.
+};
+
+// A metric over seeds; values that do not apply are NaN.
+struct Metric {
+  std::string name;   // "seen_only_ppl"
+  std::string title;  // "seen-only perplexity"
+  double published;   // NaN if the paper gives none.
+  std::vector<double> values;
+};
+
+// The rows of table 1 for one of the models.
+std::vector<Metric> table1(const Reproduction& reproduction, bool fusion);
+
+// A statement of the paper and what the seeds say of it: the difference fusion - baseline, seed by seed.
+struct Claim {
+  std::string statement;
+  Estimate difference;
+  std::string verdict;  // "holds", "does not hold", "undecided"
+};
+std::vector<Claim> claims(const Reproduction& reproduction);
+
+// Our runs against four of the authors' published code with the same held-out words (perplexity, seen-only; both
+// models): the Welch interval of the difference of means.
+struct CodeComparison {
+  std::string metric;
+  double authors_mean;
+  Estimate ours;
+  Estimate difference;
+  bool differs;
+};
+std::vector<CodeComparison> compare_with_authors_code(const Reproduction& reproduction);
+
+// results.json.
+std::string results_json(const Reproduction& reproduction);
+// report.html.
+std::string report_page(const Reproduction& reproduction);
+// docs/results.md.
+std::string results_markdown(const Reproduction& reproduction);
+
+}  // namespace semfuse

@@ -1,0 +1,228 @@
+#include "report/run_metrics.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "semfuse/error.h"
+#include "semfuse/evaluation.h"
+
+namespace semfuse {
+
+namespace {
+
+constexpr std::size_t kTrials = 200;
+constexpr std::size_t kSamples = 3;
+constexpr const char* kPrompt = "Carol starts the model,";
+
+GenerationRequest request_of(const std::string& preset_name, const LanguageModel& model, std::uint64_t seed) {
+  const GenerationPreset& preset = generation_preset(preset_name);
+  return {.grammar = std::make_shared<CompiledGrammar>(Grammar::builtin("one-clause", model.feature_bank().lexicon()),
+                                                       TokenSurfaces::of(model.vocabulary())),
+          .sampling = preset.sampling,
+          .repetition = preset.repetition,
+          .controls = preset.controls,
+          .seed = seed};
+}
+
+ControlMetrics measure_controls(const Generator& generator, const LanguageModel& model, std::uint64_t seed,
+                                const std::vector<std::string>& held_out) {
+  const auto counts = [&](const std::string& preset, Nucleus nucleus) {
+    GenerationRequest request = request_of(preset, model, seed);
+    request.sampling.nucleus = nucleus;
+    return count_controls(model.feature_bank().lexicon(), generate_many(generator, request, kTrials), held_out);
+  };
+  return {.hard_positive = counts("paper-positive", Nucleus::paper),
+          .hard_negative = counts("paper-negative-question", Nucleus::paper),
+          .positive = counts("paper-positive", Nucleus::paper),
+          .negative = counts("paper-negative", Nucleus::paper),
+          .positive_usual_nucleus = counts("paper-positive", Nucleus::usual),
+          .negative_usual_nucleus = counts("paper-negative", Nucleus::usual)};
+}
+
+std::vector<SampleSet> draw_samples(const Generator& generator, const LanguageModel& model, std::uint64_t seed) {
+  const std::vector<std::string> settings =
+      model.options().fusion ? std::vector<std::string>{"paper-neutral", "paper-positive", "paper-negative-question"}
+                             : std::vector<std::string>{"paper-baseline-fair"};
+  std::vector<SampleSet> samples;
+  for (const char* prompt : {"", kPrompt}) {
+    for (const std::string& setting : settings) {
+      GenerationRequest request = request_of(setting, model, seed);
+      request.prompt = prompt;
+      if (*prompt != '\0') request.sampling.temperature = 0.7;  // Of every prompted sample of the paper.
+      SampleSet set{.setting = setting, .prompt = prompt, .texts = {}};
+      for (const Generation& generation : generate_many(generator, request, kSamples))
+        set.texts.push_back(generation.text);
+      samples.push_back(std::move(set));
+    }
+  }
+  return samples;
+}
+
+// Best of some rounds, so that a busy moment of the machine does not count.
+double microseconds_per_token(const LanguageModel& model, std::uint64_t seed) {
+  constexpr int kRounds = 5;
+  const Generator generator(model, 1);
+  const GenerationRequest request = request_of("paper-neutral", model, seed);
+  double best = INFINITY;
+  for (int round = 0; round < kRounds; ++round) {
+    const auto begin = std::chrono::steady_clock::now();
+    std::size_t tokens = 0;
+    for (std::uint64_t i = 0; i < 4; ++i) {
+      GenerationRequest one = request;
+      one.index = i;
+      tokens += generator.generate(one).tokens.size();
+    }
+    const std::chrono::duration<double, std::micro> elapsed = std::chrono::steady_clock::now() - begin;
+    best = std::min(best, elapsed.count() / static_cast<double>(tokens));
+  }
+  return best;
+}
+
+}  // namespace
+
+const std::vector<std::string>& focus_words() {
+  static const std::vector<std::string> words = {"good", "great", "terrible", "slightly", "very", "!", "?", ","};
+  return words;
+}
+
+RunMetrics measure_run(const LanguageModel& model, const Experiment& experiment, std::size_t threads) {
+  const SyntheticCorpusOptions corpus_options = synthetic_corpus_options(experiment);
+  const Corpus corpus = make_synthetic_corpus(corpus_options);
+  const EvaluationOptions options = {.held_out = corpus_options.held_out,
+                                     .count_end = experiment.training.count_end,
+                                     .max_length = experiment.corpus.max_length,
+                                     .threads = threads};
+  const Evaluation evaluation = evaluate(model, corpus.val, options);
+  const Generator generator(model, threads);
+  RunMetrics metrics{.seed = experiment.seed,
+                     .attention = std::string(to_string(evaluation.attention)),
+                     .held_out = corpus_options.held_out,
+                     .ppl = evaluation.perplexity,
+                     .seen_only_ppl = evaluation.seen_only_perplexity,
+                     .feature_mse = evaluation.feature_mse,
+                     .ppl_by_epoch = {},
+                     .parameters = model.parameter_count(),
+                     .token_us = microseconds_per_token(model, experiment.seed),
+                     .focus = word_cross_entropies(model, corpus.val, focus_words(), options),
+                     .controls = std::nullopt,
+                     .samples = draw_samples(generator, model, experiment.seed)};
+  if (model.options().fusion) {
+    metrics.controls = measure_controls(generator, model, experiment.seed, corpus_options.held_out);
+  }
+  return metrics;
+}
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json number(double value) {
+  return std::isfinite(value) ? Json(value) : Json();
+}
+
+double number_or_nan(const Json& json) {
+  return json.is_null() ? NAN : json.get<double>();
+}
+
+struct CountField {
+  const char* name;
+  std::size_t ControlCounts::*value;
+};
+constexpr CountField kCounts[] = {{"trials", &ControlCounts::trials},     {"positive", &ControlCounts::positive},
+                                  {"negative", &ControlCounts::negative}, {"other", &ControlCounts::other},
+                                  {"held_out", &ControlCounts::held_out}, {"exclamation", &ControlCounts::exclamation},
+                                  {"question", &ControlCounts::question}};
+
+struct ControlField {
+  const char* name;
+  ControlCounts ControlMetrics::*value;
+};
+constexpr ControlField kControlFields[] = {{"hard_positive", &ControlMetrics::hard_positive},
+                                           {"hard_negative", &ControlMetrics::hard_negative},
+                                           {"positive", &ControlMetrics::positive},
+                                           {"negative", &ControlMetrics::negative},
+                                           {"positive_usual_nucleus", &ControlMetrics::positive_usual_nucleus},
+                                           {"negative_usual_nucleus", &ControlMetrics::negative_usual_nucleus}};
+
+}  // namespace
+
+std::string to_json(const RunMetrics& metrics) {
+  Json focus = Json::array();
+  for (const WordCrossEntropy& word : metrics.focus) {
+    focus.push_back(
+        {{"word", word.word}, {"occurrences", word.occurrences}, {"cross_entropy", number(word.cross_entropy)}});
+  }
+  Json controls;
+  if (metrics.controls) {
+    controls = Json::object();
+    for (const ControlField& field : kControlFields) {
+      Json& counts = controls[field.name];
+      for (const CountField& count : kCounts) counts[count.name] = (*metrics.controls).*field.value.*count.value;
+    }
+  }
+  Json samples = Json::array();
+  for (const SampleSet& set : metrics.samples) {
+    samples.push_back({{"setting", set.setting}, {"prompt", set.prompt}, {"texts", set.texts}});
+  }
+  const Json json = {{"seed", metrics.seed},
+                     {"attention", metrics.attention},
+                     {"held_out", metrics.held_out},
+                     {"ppl", number(metrics.ppl)},
+                     {"seen_only_ppl", number(metrics.seen_only_ppl)},
+                     {"feature_mse", number(metrics.feature_mse)},
+                     {"ppl_by_epoch", metrics.ppl_by_epoch},
+                     {"parameters", metrics.parameters},
+                     {"step_ms", number(metrics.step_ms)},
+                     {"token_us", number(metrics.token_us)},
+                     {"seconds", number(metrics.seconds)},
+                     {"focus", std::move(focus)},
+                     {"controls", std::move(controls)},
+                     {"samples", std::move(samples)}};
+  return json.dump(1, ' ', false, Json::error_handler_t::replace) + '\n';
+}
+
+RunMetrics parse_run_metrics(std::string_view text, std::string_view origin) {
+  try {
+    const Json json = Json::parse(text);
+    RunMetrics metrics{.seed = json.at("seed").get<std::uint64_t>(),
+                       .attention = json.at("attention").get<std::string>(),
+                       .held_out = json.at("held_out").get<std::vector<std::string>>(),
+                       .ppl = number_or_nan(json.at("ppl")),
+                       .seen_only_ppl = number_or_nan(json.at("seen_only_ppl")),
+                       .feature_mse = number_or_nan(json.at("feature_mse")),
+                       .ppl_by_epoch = json.at("ppl_by_epoch").get<std::vector<double>>(),
+                       .parameters = json.at("parameters").get<std::size_t>(),
+                       .step_ms = number_or_nan(json.at("step_ms")),
+                       .token_us = number_or_nan(json.at("token_us")),
+                       .seconds = number_or_nan(json.at("seconds")),
+                       .focus = {},
+                       .controls = std::nullopt,
+                       .samples = {}};
+    for (const Json& word : json.at("focus")) {
+      metrics.focus.push_back({.word = word.at("word").get<std::string>(),
+                               .occurrences = word.at("occurrences").get<std::size_t>(),
+                               .cross_entropy = number_or_nan(word.at("cross_entropy"))});
+    }
+    if (const Json& controls = json.at("controls"); !controls.is_null()) {
+      metrics.controls.emplace();
+      for (const ControlField& field : kControlFields) {
+        for (const CountField& count : kCounts) {
+          (*metrics.controls).*field.value.*count.value = controls.at(field.name).at(count.name).get<std::size_t>();
+        }
+      }
+    }
+    for (const Json& set : json.at("samples")) {
+      metrics.samples.push_back({.setting = set.at("setting").get<std::string>(),
+                                 .prompt = set.at("prompt").get<std::string>(),
+                                 .texts = set.at("texts").get<std::vector<std::string>>()});
+    }
+    return metrics;
+  } catch (const nlohmann::json::exception& error) {
+    throw Error(fmt::format("{}: not the metrics of a run; remove the file to measure it again", origin));
+  }
+}
+
+}  // namespace semfuse
