@@ -132,7 +132,7 @@ class Run {
   int operator()() {
     const SyntheticCorpusOptions corpus_options = synthetic_corpus_options(experiment_);
     Vocabulary vocabulary = Vocabulary::from_words(synthetic_corpus_words());
-    FeatureBank bank(options_.lexicon ? Lexicon::load(*options_.lexicon) : Lexicon::synthetic(), experiment_.features);
+    FeatureBank bank(lexicon(), experiment_.features);
     require_memory_for(experiment_, vocabulary, bank);
     const Corpus corpus = make_synthetic_corpus(corpus_options);
     LanguageModel model(experiment_.model, std::move(vocabulary), std::move(bank), experiment_.seed);
@@ -181,6 +181,17 @@ class Run {
   }
 
  private:
+  // A resumed run goes on with the lexicon that its model keeps.
+  Lexicon lexicon() const {
+    if (options_.lexicon) return Lexicon::load(*options_.lexicon);
+    if (!options_.resume) return Lexicon::synthetic();
+    try {
+      return load_checkpoint(path_).model.feature_bank().lexicon();
+    } catch (const Error&) {  // A checkpoint of another lexicon will be refused by name.
+      return Lexicon::synthetic();
+    }
+  }
+
   std::string heading(const LanguageModel& model, const Trainer& trainer) const {
     std::string origin = options_.config ? *options_.config : options_.preset.value_or(kDefaultPreset);
     if (options_.resume) origin = (path_ / "config.toml").string();

@@ -1,5 +1,6 @@
 // evaluate, audit and words on models trained for milliseconds.
 #include <cmath>
+#include <csignal>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -140,6 +141,20 @@ TEST_F(OpenWords, TrainsWithALexiconOfOnesOwn) {
   EXPECT_NE(semfuse_program({"features", "--lexicon", lexicon, "poor"}).out, semfuse_program({"features", "poor"}).out);
   expect_refused(tiny_training(path("never"), {"--lexicon", file("broken.tsv", "word\n")}), "broken.tsv:1: ");
   EXPECT_FALSE(fs::exists(path("never")));
+}
+
+TEST_F(OpenWords, AResumedRunKeepsItsLexicon) {
+  const std::string lexicon = file("few.tsv", "word\tclass\tpolarity\ngood\tadjective\t0.25\n");
+  const std::string run = path("resumed");
+  const auto stop_after_a_while = [&](const Arguments& arguments, std::size_t from) {
+    Process process(command_of("semfuse", arguments));
+    EXPECT_TRUE(wait_until([&] { return Process::text(run + "/log.jsonl").size() > from; }));
+    process.signal(SIGINT);
+    EXPECT_EQ(process.result().exit_code, 128 + SIGINT);
+  };
+  stop_after_a_while(tiny_training(run, {"--lexicon", lexicon, "--quiet", "--set", "training.epochs=1000000"}), 0);
+  stop_after_a_while({"train", "--resume", run, "--quiet"}, Process::text(run + "/log.jsonl").size());
+  EXPECT_EQ(load_checkpoint(run).model.feature_bank().lexicon().entries().size(), 1U);
 }
 
 TEST_F(OpenWords, AblateWritesTableAndPlot) {
