@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cmath>
 #include <cstdio>
 #include <system_error>
 #include <utility>
@@ -131,6 +132,23 @@ void RunFolder::remove() const {
 void RunFolder::save(const LanguageModel& model, const Experiment& experiment, std::string description) {
   save_checkpoint(model_path(), model, experiment);
   description_ = std::move(description);
+}
+
+void RunFolder::describe_model() {
+  try {
+    load_checkpoint(model_path());
+  } catch (const Error&) {
+    return;
+  }
+  description_ = "the initial model";
+  try {
+    for (const LoggedEvaluation& evaluation : parse_run_log(read_text(log_path()), "log").evaluations) {
+      if (std::isfinite(evaluation.perplexity))
+        description_ = fmt::format("the model after epoch {}", evaluation.epoch);
+    }
+  } catch (const Error&) {
+    description_ = "a model from before it was stopped";
+  }
 }
 
 std::string RunFolder::rewind_log(std::uint64_t step) const {

@@ -39,8 +39,9 @@ class RunFolder {
   // Error.
   void save(const LanguageModel& model, const Experiment& experiment, std::string description);
 
-  // Says what the model.safetensors that is there holds.
-  void describe(std::string description) { description_ = std::move(description); }
+  // Of a run taken over: finds out from its log what its model.safetensors holds, if that is whole.
+  void describe_model();
+  bool has_model() const { return !description_.empty(); }
 
   // Cuts log.jsonl after the events of a step, so that what follows makes one log, and returns it. Throws Error.
   std::string rewind_log(std::uint64_t step) const;

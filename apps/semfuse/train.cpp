@@ -160,7 +160,7 @@ class Run {
       for (const std::string& sentence : damaged) warn(progress, sentence);
       if (options_.resume) recall(*folder, progress);
       RunLog log(folder->log_path());
-      if (steps_ == 0) folder->save(model, experiment_, "the initial model");
+      if (!folder->has_model()) folder->save(model, experiment_, "the initial model");
       progress.line(heading(model, trainer));
       if (!beginning.empty()) progress.line(fmt::format("{}: {}", printable(path_.string()), printable(beginning)));
       while (!trainer.done() && interrupt.signal() == 0) {
@@ -216,6 +216,7 @@ class Run {
 
   // What the run did before it was stopped, as its log has it.
   void recall(RunFolder& folder, Progress& progress) {
+    folder.describe_model();
     const std::string log = folder.rewind_log(steps_);
     RunHistory history;
     try {
@@ -227,13 +228,8 @@ class Run {
     } catch (const Error& error) {
       warn(progress, error.what());
     }
-    std::string description = "the initial model";
     for (const LoggedStep& logged : history.steps) tokens_ += logged.num_tokens;
-    for (const LoggedEvaluation& evaluation : history.evaluations) {
-      evaluations_.push_back(evaluation_json(evaluation));
-      if (std::isfinite(evaluation.perplexity)) description = fmt::format("the model after epoch {}", evaluation.epoch);
-    }
-    if (std::error_code ignored; std::filesystem::exists(folder.model_path(), ignored)) folder.describe(description);
+    for (const LoggedEvaluation& evaluation : history.evaluations) evaluations_.push_back(evaluation_json(evaluation));
   }
 
   // After a signal: saves, and says how to go on.

@@ -71,6 +71,18 @@ TEST_F(ResumeCommand, WithoutACheckpointItBeginsAgain) {
   expect_the_whole_run();
 }
 
+// A limit on file sizes stands for a full disk: the log fits, a model and a checkpoint do not.
+TEST_F(ResumeCommand, BeginningAgainKeepsTheModelThatIsThere) {
+  fs::remove_all(run_ + "/checkpoints");
+  const ProcessResult result = run_process(
+      {"/bin/sh", "-c", "ulimit -f 20; exec " SEMFUSE_BIN_DIR "/semfuse train --resume " + run_ + " --quiet"});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, HasSubstr("model.safetensors: cannot write: File too large"));
+  EXPECT_THAT(result.err, HasSubstr("training goes on and tries again after the next epoch"));
+  EXPECT_THAT(result.err, testing::EndsWith("model.safetensors holds the model after epoch 4\n"));
+  EXPECT_EQ(Process::text(run_ + "/model.safetensors"), Process::text(whole_ + "/model.safetensors"));
+}
+
 TEST_F(ResumeCommand, AFinishedRunIsLeftAlone) {
   const auto before = tree_of(run_);
   const auto time = fs::last_write_time(run_ + "/lock");
