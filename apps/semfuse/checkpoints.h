@@ -26,8 +26,8 @@ class Checkpoints {
   // checkpoint belongs to another configuration.
   std::string resume(std::vector<std::string>& damaged);
 
-  // Saves if it is time to: at each multiple of the interval and at the end. A failure is a warning, and the next checkpoint a new attempt; only if the run's folder is
-  // gone it throws Error.
+  // Saves if it is time to: at each multiple of the interval and at the end. A failure is a warning, and the next
+  // checkpoint a new attempt; only if the run's folder is gone it throws Error.
   void after_step(RunLog& log, Progress& progress);
 
   // Saves now, unless this step is saved already. Returns what went wrong, or nothing.

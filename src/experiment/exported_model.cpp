@@ -35,6 +35,14 @@ std::string config_json(const Checkpoint& checkpoint) {
   }
   config["vocab_size"] = model.vocabulary().size();
   config["features"] = model.options().fusion ? model.feature_bank().names() : std::vector<std::string>();
+  if (model.options().output_features) {
+    const FeatureMatrix rows = model.feature_bank().word_rows(model.vocabulary());
+    Json words = Json::array();
+    for (std::size_t id = 0; id < rows.num_rows; ++id) {
+      words.push_back(std::vector<float>(rows.row(id), rows.row(id) + rows.num_features));
+    }
+    config["word_features"] = std::move(words);
+  }
   config["pad"] = Vocabulary::kPad;
   config["bos"] = Vocabulary::kBos;
   config["eos"] = Vocabulary::kEos;

@@ -15,7 +15,9 @@ using testing::HasSubstr;
 class RunTools : public testing::Test {
  protected:
   RunTools() : run_(folder_ / "run") {
-    EXPECT_EQ(semfuse_program(tiny_training(run_, {"--set", "training.epochs=3", "--checkpoint-every", "2"})).exit_code,
+    EXPECT_EQ(semfuse_program(tiny_training(run_, {"--preset", "paper-fusion", "--set", "training.epochs=3",
+                                                   "--checkpoint-every", "2"}))
+                  .exit_code,
               0);
   }
 

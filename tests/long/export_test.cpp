@@ -15,7 +15,7 @@ ProcessResult export_check(const std::string& exported, const std::string& expec
 // The documented Python rebuilds the model in PyTorch and gives our logits.
 TEST(Export, PyTorchGivesTheSameLogits) {
   if (run_process({"/usr/bin/python3", "-c", "import torch"}).exit_code != 0) GTEST_SKIP() << "there is no PyTorch";
-  for (const char* preset : {"paper-fusion", "paper-baseline"}) {
+  for (const char* preset : {"paper-fusion", "paper-baseline", "semfuse"}) {
     for (const char* attention : {"model.attention=causal", "model.attention=bidirectional"}) {
       SCOPED_TRACE(std::string(preset) + ' ' + attention);
       const TemporaryFolder folder;
@@ -26,13 +26,14 @@ TEST(Export, PyTorchGivesTheSameLogits) {
       ASSERT_EQ(semfuse_program({"export", folder / "run", "--to", folder / "exported"}).exit_code, 0);
       const LanguageModel model = load_checkpoint(folder / "run").model;
       nlohmann::json cases = nlohmann::json::array();
-      for (const char* text : {"Alice reviews the paper, very good!", "", "Bob", "Bob reviews the paper, very awful?"}) {
+      for (const char* text :
+           {"Alice reviews the paper, very good!", "", "Bob", "Bob reviews the paper, very awful?"}) {
         const Sentence sentence = split_words(text);
         std::vector<TokenId> ids = model.vocabulary().encode(sentence);
         ids.pop_back();  // <eos> is not read.
         nlohmann::json one = {{"ids", ids}, {"features", nlohmann::json::array()}, {"logits", nlohmann::json::array()}};
         const std::vector<float> logits = model.logits(sentence);
-        const FeatureMatrix features = model.feature_bank().rows(sentence);
+        const FeatureMatrix features = model.feature_bank().prefix_rows(sentence);
         for (std::size_t t = 0; t < ids.size(); ++t) {
           one["words"].push_back(model.vocabulary().entries()[static_cast<std::size_t>(ids[t])]);
           const auto* row = logits.data() + t * model.vocabulary().size();

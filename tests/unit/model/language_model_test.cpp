@@ -32,7 +32,8 @@ TEST(LanguageModel, LogitsEqualTheTwin) {
       SCOPED_TRACE(std::string(to_string(attention)) + (fusion ? ", fusion" : ", baseline"));
       const LanguageModel model = random_model(small_options(attention, fusion));
       for (const Sentence& sentence : {kSentence, Sentence{"she"}, Sentence{}}) {
-        const Batch batch = batch_by_hand(model, std::vector<Sentence>{sentence}, /*count_end=*/false);
+        Batch batch = batch_by_hand(model, std::vector<Sentence>{sentence}, /*count_end=*/false);
+        if (fusion) batch.features = model.feature_bank().prefix_rows(sentence).values;
         const auto tables = reference::tables_of(model.network().layout(), model.weights());
         const auto expected = reference::token_head(tables, reference::encode(tables, batch, model.options(), {}));
         const std::vector<float> logits = model.logits(sentence);
