@@ -57,7 +57,7 @@ int run_ablations(const Options& options) {
   Experiment numbers;  // Only to read and check the two options.
   numbers.corpus.val = 5;
   numbers.seed = 1;
-  set_from_option(numbers, "--seeds", "corpus.val", options.seeds);
+  numbers.corpus.val = parse_whole_number("--seeds", options.seeds, 1, 1000).value_or(numbers.corpus.val);
   set_from_option(numbers, "--first-seed", "seed", options.first_seed);
   const std::size_t threads = parse_threads(options.threads);
   std::vector<AblationRow> rows = chosen_rows(options);

@@ -37,7 +37,10 @@ std::string Checkpoints::resume(std::vector<std::string>& damaged) {
     saved_step_ = found.checkpoint->state.step;
   }
   store_.set_aside(found.damaged);
-  if (!found.checkpoint) return "there is no checkpoint yet, so it begins again at step 0";
+  if (!found.checkpoint) {
+    return found.damaged.empty() ? "there is no checkpoint yet, so it begins again at step 0"
+                                 : "no checkpoint is whole, so it begins again at step 0";
+  }
   return fmt::format("it goes on from step {} of {} ({})", saved_step_, trainer_.total_steps(), found.path.string());
 }
 
@@ -66,12 +69,15 @@ std::optional<std::string> Checkpoints::save(RunLog& log) {
   return std::nullopt;
 }
 
-bool is_finished(const std::filesystem::path& run, std::uint64_t total_steps) {
+bool is_finished(const std::filesystem::path& run, const Experiment& experiment, LanguageModel& model,
+                 Trainer& trainer) {
   const CheckpointStore store(run / "checkpoints");
   const std::vector<CheckpointStore::Entry> entries = store.list();
-  if (entries.empty() || entries.front().step != total_steps) return false;
+  if (entries.empty() || entries.front().step != trainer.total_steps()) return false;
   const CheckpointStore::Found found = store.find_newest();
-  return found.checkpoint && found.checkpoint->state.step == total_steps;
+  if (!found.checkpoint || found.checkpoint->state.step != trainer.total_steps()) return false;
+  resume_training(*found.checkpoint, found.path.string(), experiment, model, trainer);
+  return true;
 }
 
 }  // namespace semfuse

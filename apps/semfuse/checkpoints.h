@@ -45,7 +45,9 @@ class Checkpoints {
   std::uint64_t saved_step_ = 0;
 };
 
-// Whether the run in this folder has made all its steps. Reads only.
-bool is_finished(const std::filesystem::path& run, std::uint64_t total_steps);
+// Whether the run in this folder has made all its steps; model and trainer then hold them. Writes nothing to the
+// folder. Throws Error if its last checkpoint belongs to another experiment.
+bool is_finished(const std::filesystem::path& run, const Experiment& experiment, LanguageModel& model,
+                 Trainer& trainer);
 
 }  // namespace semfuse

@@ -27,17 +27,17 @@ struct Options {
   std::string prompt;
   std::optional<std::string> preset;
   std::optional<std::string> grammar;
-  std::optional<double> temperature;
+  std::optional<std::string> temperature;
   std::optional<std::string> top_k;
-  std::optional<double> top_p;
+  std::optional<std::string> top_p;
   std::optional<std::string> nucleus;
-  std::optional<double> repetition_penalty;
+  std::optional<std::string> repetition_penalty;
   std::optional<std::string> last_k;
   std::vector<std::string> controls;
   bool soft_only = false;
-  std::optional<double> alpha;
-  std::optional<double> mixture_temperature;
-  std::optional<double> mixture_top_p;
+  std::optional<std::string> alpha;
+  std::optional<std::string> mixture_temperature;
+  std::optional<std::string> mixture_top_p;
   std::optional<std::string> max_tokens;
   std::optional<std::string> threads;
   bool greedy = false;
@@ -59,11 +59,6 @@ std::vector<std::string> split_at_commas(const std::vector<std::string>& texts) 
   return parts;
 }
 
-template <class T>
-void override_with(const std::optional<T>& given, T& value) {
-  if (given) value = *given;
-}
-
 GenerationRequest request_of(const Options& options, const LanguageModel& model) {
   constexpr std::uint64_t kMost = std::numeric_limits<std::int64_t>::max();
   constexpr std::uint64_t kMostTokens = 100'000;
@@ -79,12 +74,14 @@ GenerationRequest request_of(const Options& options, const LanguageModel& model)
   request.prompt = options.prompt;
   request.seed = parse_whole_number("--seed", options.seed, 0, kMost).value();
   request.explain = options.explain;
-  override_with(options.temperature, request.sampling.temperature);
+  request.sampling.temperature =
+      parse_number("--temperature", options.temperature).value_or(request.sampling.temperature);
   request.sampling.top_k = parse_whole_number("--top-k", options.top_k, 0, kMost).value_or(request.sampling.top_k);
-  override_with(options.top_p, request.sampling.top_p);
+  request.sampling.top_p = parse_number("--top-p", options.top_p).value_or(request.sampling.top_p);
   if (options.nucleus) request.sampling.nucleus = *options.nucleus == "paper" ? Nucleus::paper : Nucleus::usual;
   request.sampling.greedy = options.greedy;
-  override_with(options.repetition_penalty, request.repetition.penalty);
+  request.repetition.penalty =
+      parse_number("--repetition-penalty", options.repetition_penalty).value_or(request.repetition.penalty);
   request.repetition.last_k =
       parse_whole_number("--last-k", options.last_k, 0, kMost).value_or(request.repetition.last_k);
   request.max_tokens =
@@ -92,9 +89,10 @@ GenerationRequest request_of(const Options& options, const LanguageModel& model)
   for (const std::string& assignment : split_at_commas(options.controls)) set_control(request.controls, assignment);
   request.controls.soft_only = options.soft_only;
   for (ClassMixture* mixture : {&request.controls.positive, &request.controls.negative}) {
-    override_with(options.alpha, mixture->alpha);
-    override_with(options.mixture_temperature, mixture->temperature);
-    override_with(options.mixture_top_p, mixture->top_p);
+    mixture->alpha = parse_number("--alpha", options.alpha).value_or(mixture->alpha);
+    mixture->temperature =
+        parse_number("--mixture-temperature", options.mixture_temperature).value_or(mixture->temperature);
+    mixture->top_p = parse_number("--mixture-top-p", options.mixture_top_p).value_or(mixture->top_p);
   }
   if (request.controls.active() && !grammar) {
     throw Error(
@@ -158,6 +156,7 @@ std::string json_line(const Generation& generation) {
                  {"log_probabilities", std::move(log_probabilities)},
                  {"finish", name_of(generation.finish)},
                  {"grammar_state", name_of(generation.grammar)}};
+  if (generation.unmet_controls) object["unmet_controls"] = true;
   if (!generation.expected.empty()) object["expected"] = generation.expected;
   if (!generation.tokens.empty() && generation.tokens.front().explanation) {
     Json explanations = Json::array();
@@ -201,6 +200,7 @@ int generate(const Options& options) {
   constexpr std::uint64_t kAtOnce = 512;  // Sentences appear while the next ones are in the making.
   const std::uint64_t n = parse_whole_number("--n", options.n, 0, std::numeric_limits<std::int64_t>::max()).value();
   std::uint64_t cut = 0;
+  std::uint64_t unmet = 0;
   std::vector<GenerationRequest> requests;
   for (std::uint64_t first = 0; first < n; first += requests.size()) {
     requests.assign(std::min(kAtOnce, n - first), request);
@@ -211,12 +211,18 @@ int generate(const Options& options) {
               : options.explain ? explained(out, generation)
                                 : printable(generation.text) + '\n';
       if (generation.finish == Generation::Finish::out_of_tokens) ++cut;
+      if (generation.unmet_controls) ++unmet;
     }
     out.print(text);
   }
   if (cut > 0) {
     Terminal(stderr).print(fmt::format("semfuse: {} of {} sentences reached --max-tokens {} before their end\n",
                                        with_separators(cut), with_separators(n), request.max_tokens));
+  }
+  if (unmet > 0) {
+    Terminal(stderr).print(
+        fmt::format("semfuse: in {} of {} sentences the grammar allowed nothing of what a control asks for\n",
+                    with_separators(unmet), with_separators(n)));
   }
   return 0;
 }

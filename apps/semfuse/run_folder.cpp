@@ -59,10 +59,14 @@ fs::path RunFolder::existing(const std::string& text) {
   if (!fs::exists(path / "config.toml", code)) {
     throw Error(fmt::format("{}: is no run to resume, it has no config.toml; begin one with --out", path.string()));
   }
+  if (!fs::exists(path / "checkpoints", code) && !fs::exists(path / "log.jsonl", code)) {
+    throw Error(fmt::format("{}: holds a model but no training to resume; begin one with --out", path.string()));
+  }
   return path;
 }
 
-RunFolder::RunFolder(fs::path path, const Experiment& experiment, const CheckpointSettings& settings)
+RunFolder::RunFolder(fs::path path, const Experiment& experiment, const CheckpointSettings& settings,
+                     const std::string& lexicon)
     : path_(std::move(path)) {
   std::vector<fs::path> missing;
   std::error_code code;
@@ -74,7 +78,7 @@ RunFolder::RunFolder(fs::path path, const Experiment& experiment, const Checkpoi
       if (fs::create_directory(*folder, code)) created_.push_back(*folder);
       if (code) fail_creating(*folder, code);
     }
-    create(experiment, settings);
+    create(experiment, settings, lexicon);
   } catch (...) {
     remove();
     throw;
@@ -88,7 +92,7 @@ RunFolder::RunFolder(fs::path path) : path_(std::move(path)) {
 }
 
 // Under a temporary name first: a run that is there at all can always be resumed.
-void RunFolder::create(const Experiment& experiment, const CheckpointSettings& settings) {
+void RunFolder::create(const Experiment& experiment, const CheckpointSettings& settings, const std::string& lexicon) {
   fs::path temporary = path_;
   temporary += fmt::format("{}{}", kTemporaryMark, ::getpid());
   std::error_code code;
@@ -96,6 +100,7 @@ void RunFolder::create(const Experiment& experiment, const CheckpointSettings& s
   try {
     lock_ = std::make_unique<LockFile>(lock_path(temporary), kActivity);
     write_atomically(temporary / "config.toml", to_toml(experiment));
+    if (!lexicon.empty()) write_atomically(temporary / "lexicon.tsv", lexicon);
     CheckpointStore(temporary / "checkpoints").save_settings(settings);
     if (::renameat2(AT_FDCWD, temporary.c_str(), AT_FDCWD, path_.c_str(), RENAME_NOREPLACE) != 0) {
       // Not every file system knows this; someone may have made the folder since checked().

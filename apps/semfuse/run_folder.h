@@ -24,9 +24,10 @@ class RunFolder {
   // The name of a run that is there. Throws Error if it is none.
   static std::filesystem::path existing(const std::string& path);
 
-  // Creates the folder, with its configuration and settings in it from the first moment. Throws Error, and then leaves
-  // nothing behind.
-  RunFolder(std::filesystem::path path, const Experiment& experiment, const CheckpointSettings& settings);
+  // Creates the folder, with its configuration, settings and lexicon.tsv (if `lexicon` is a text of its own) in it from
+  // the first moment. Throws Error, and then leaves nothing behind.
+  RunFolder(std::filesystem::path path, const Experiment& experiment, const CheckpointSettings& settings,
+            const std::string& lexicon = {});
 
   // Takes an existing run over: throws Error that names the process if another one holds it. Removes what writes that
   // were cut off left behind.
@@ -48,6 +49,7 @@ class RunFolder {
 
   std::filesystem::path model_path() const { return path_ / "model.safetensors"; }
   std::filesystem::path log_path() const { return path_ / "log.jsonl"; }
+  static std::filesystem::path lexicon_path(const std::filesystem::path& run) { return run / "lexicon.tsv"; }
   std::filesystem::path checkpoints_path() const { return path_ / "checkpoints"; }
 
   bool is_gone() const;  // Removed by someone else.
@@ -59,7 +61,7 @@ class RunFolder {
   std::string resume_command() const;
 
  private:
-  void create(const Experiment& experiment, const CheckpointSettings& settings);
+  void create(const Experiment& experiment, const CheckpointSettings& settings, const std::string& lexicon);
   void remove() const;
 
   std::filesystem::path path_;

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <charconv>
+#include <cmath>
 
 #include "io/quoted_text.h"
 #include "semfuse/error.h"
@@ -50,6 +51,17 @@ std::optional<std::uint64_t> parse_whole_number(std::string_view option, const s
   if (code != std::errc() || end != last || number < low || number > high) {
     throw Error(
         fmt::format("{} is {}; it must be a whole number from {} to {}", option, quoted_text(*text), low, high));
+  }
+  return number;
+}
+
+std::optional<double> parse_number(std::string_view option, const std::optional<std::string>& text) {
+  if (!text) return std::nullopt;
+  double number = 0.0;
+  const char* last = text->data() + text->size();
+  const auto [end, code] = std::from_chars(text->data(), last, number);
+  if (code != std::errc() || end != last || !std::isfinite(number)) {
+    throw Error(fmt::format("{} is {}; it must be a number", option, quoted_text(*text)));
   }
   return number;
 }

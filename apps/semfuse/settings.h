@@ -22,6 +22,9 @@ void apply_settings(Experiment& experiment, const std::vector<std::string>& assi
 std::optional<std::uint64_t> parse_whole_number(std::string_view option, const std::optional<std::string>& text,
                                                 std::uint64_t low, std::uint64_t high);
 
+// The same of a number that is finite.
+std::optional<double> parse_number(std::string_view option, const std::optional<std::string>& text);
+
 // Reads `--threads`: 0, one for each processor, without a text. Throws Error.
 std::size_t parse_threads(const std::optional<std::string>& text);
 

@@ -11,6 +11,7 @@
 #include "command.h"
 #include "experiment/run_log.h"
 #include "interrupt.h"
+#include "io/file.h"
 #include "model/network.h"
 #include "progress.h"
 #include "run_folder.h"
@@ -143,7 +144,11 @@ class Run {
                            .max_length = experiment_.corpus.max_length,
                            .threads = threads_};
 
-    if (options_.resume && is_finished(path_, trainer.total_steps())) {
+    if (options_.resume && is_finished(path_, experiment_, model, trainer)) {
+      if (options_.json) {
+        const Json object = {{"run", path_.string()}, {"steps", trainer.total_steps()}, {"resumed", false}};
+        Terminal(stdout).print(object.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n');
+      }
       if (!options_.quiet)
         terminal_.print(fmt::format("{}: all {} steps are done, there is nothing to resume\n",
                                     printable(path_.string()), with_separators(trainer.total_steps())));
@@ -181,15 +186,13 @@ class Run {
   }
 
  private:
-  // A resumed run goes on with the lexicon that its model keeps.
+  // A resumed run goes on with the lexicon that its folder keeps.
   Lexicon lexicon() const {
     if (options_.lexicon) return Lexicon::load(*options_.lexicon);
-    if (!options_.resume) return Lexicon::synthetic();
-    try {
-      return load_checkpoint(path_).model.feature_bank().lexicon();
-    } catch (const Error&) {  // A checkpoint of another lexicon will be refused by name.
-      return Lexicon::synthetic();
-    }
+    const std::filesystem::path kept = RunFolder::lexicon_path(path_);
+    std::error_code ignored;
+    if (options_.resume && std::filesystem::exists(kept, ignored)) return Lexicon::load(kept);
+    return Lexicon::synthetic();
   }
 
   std::string heading(const LanguageModel& model, const Trainer& trainer) const {
@@ -204,7 +207,8 @@ class Run {
   std::unique_ptr<RunFolder> open_folder() {
     if (!options_.resume) {
       settings_ = checkpoint_settings(options_);
-      return std::make_unique<RunFolder>(path_, experiment_, settings_);
+      return std::make_unique<RunFolder>(path_, experiment_, settings_,
+                                         options_.lexicon ? read_text(*options_.lexicon) : std::string());
     }
     auto folder = std::make_unique<RunFolder>(path_);
     CheckpointStore store(folder->checkpoints_path());

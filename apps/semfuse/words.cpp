@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "command.h"
+#include "io/file.h"
 #include "run_folder.h"
 #include "semfuse/checkpoint.h"
 #include "semfuse/error.h"
@@ -33,11 +34,16 @@ int add_words(const Options& options) {
       throw Error(fmt::format("{}: {}", options.lexicon, error.what()));
     }
   }();
-  RunFolder folder(path, checkpoint.experiment, CheckpointSettings());
-  folder.save(larger, checkpoint.experiment, fmt::format("the model with {} added", words.size()));
+  // No training wrote this folder, and none can go on in it: it holds no log and no checkpoints.
+  std::error_code code;
+  std::filesystem::create_directories(path, code);
+  if (code) throw Error(fmt::format("{}: cannot create the folder: {}", path.string(), code.message()));
+  const std::filesystem::path file = path / "model.safetensors";
+  save_checkpoint(file, larger, checkpoint.experiment);
+  write_atomically(path / "config.toml", to_toml(checkpoint.experiment));
   Terminal(stdout).print(fmt::format("{} {} added, {} in all; {} holds them\n", words.size(),
                                      words.size() == 1 ? "word" : "words", larger.vocabulary().size(),
-                                     printable(folder.model_path().string())));
+                                     printable(file.string())));
   return 0;
 }
 
@@ -106,6 +112,15 @@ Command words_command(CLI::App& program) {
   CLI::App* list = app->add_subcommand("list", "Show which words were seen in training");
   list->add_option("RUN", options->run, "A run folder or its model.safetensors")->required();
   list->add_flag("--json", options->json, "Print one JSON object");
+  add->footer(
+      "The model keeps its weights and speaks the new words through their features.\n\n"
+      "Examples:\n"
+      "  printf 'word\\tclass\\tpolarity\\nsuperb\\tadjective\\t1\\n' >new.tsv\n"
+      "  semfuse words add run --lexicon new.tsv --out run2\n");
+  list->footer(
+      "Examples:\n"
+      "  semfuse words list run\n"
+      "  semfuse words list run --json\n");
   for (CLI::App* command : {add, list}) command->allow_extras();
   app->footer(
       "Examples:\n"

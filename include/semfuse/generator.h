@@ -146,6 +146,7 @@ struct Generation {
   Finish finish = Finish::ended;
   GrammarState grammar = GrammarState::none;
   std::vector<std::string> expected;  // What the grammar would still allow, if it is incomplete.
+  bool unmet_controls = false;        // A hard request found nothing of what it asks for in its slot.
 };
 
 // Called after every token with the request's place in the batch; returns false to stop that sentence. From several

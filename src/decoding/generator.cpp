@@ -11,6 +11,7 @@
 #include "core/random.h"
 #include "core/thread_pool.h"
 #include "decoding/token_choice.h"
+#include "io/quoted_text.h"
 #include "model/incremental_pass.h"
 #include "semfuse/error.h"
 
@@ -162,7 +163,7 @@ class Draft {
     const Sentence words = split_words(request_.prompt);
     for (std::size_t i = 0; i < words.size(); ++i) {
       const auto refuse = [&](std::string_view what) {
-        throw Error(fmt::format("prompt: word {} \"{}\" {}{}", i + 1, words[i], what, what_fits()));
+        throw Error(fmt::format("prompt: word {} {} {}{}", i + 1, quoted_text(words[i]), what, what_fits()));
       };
       const std::optional<TokenId> id = model_.vocabulary().find(words[i]);
       if (!id) {
@@ -210,6 +211,7 @@ class Draft {
 
   void finish() {
     result_.text = join_words(result_.words);
+    result_.unmet_controls = choice_.unmet();
     if (!cursor_) return;
     const bool complete = cursor_->ended() || cursor_->can_end();
     result_.grammar = complete ? Generation::GrammarState::complete : Generation::GrammarState::incomplete;

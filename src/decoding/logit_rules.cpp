@@ -29,18 +29,6 @@ void for_each_of_class(const DecodingStep& step, std::span<const double> logits,
   }
 }
 
-// Rules out the words of the class that are not wanted, if one is.
-template <class Wanted>
-void restrict_class(const DecodingStep& step, std::span<double> logits, WordClass word_class, const Wanted& wanted) {
-  bool any = false;
-  for_each_of_class(step, logits, word_class,
-                    [&](std::size_t, const LexiconEntry& entry) { any = any || wanted(entry); });
-  if (!any) return;
-  for_each_of_class(step, logits, word_class, [&](std::size_t id, const LexiconEntry& entry) {
-    if (!wanted(entry)) logits[id] = -INFINITY;
-  });
-}
-
 }  // namespace
 
 bool hard_polarity(const ControlOptions& controls) {
@@ -73,20 +61,39 @@ void SteeringRule::apply(const DecodingStep& step, std::span<double> logits) con
   });
 }
 
+bool HardRequestRule::is_hard(const DecodingStep& step) const {
+  if (controls_.soft_only) return false;
+  if (step.slot == WordClass::adjective) return hard_polarity(controls_);
+  if (step.slot != WordClass::punctuation) return false;
+  return controls_.is_question > controls_.hard_above ||
+         (controls_.polarity() > controls_.hard_above && controls_.str_high > controls_.hard_above);
+}
+
+bool HardRequestRule::wants(const LexiconEntry& entry) const {
+  if (entry.word_class == WordClass::adjective) return entry.polarity * controls_.polarity() > 0.0;
+  return entry.word == (controls_.is_question > controls_.hard_above ? "?" : "!");
+}
+
+bool HardRequestRule::can_be_met(const DecodingStep& step, std::span<const double> logits) const {
+  if (!is_hard(step)) return true;
+  bool any = false;
+  bool only_commas = true;  // A comma is no final mark: nothing is asked of it.
+  for_each_of_class(step, logits, *step.slot, [&](std::size_t, const LexiconEntry& entry) {
+    any = any || wants(entry);
+    only_commas = only_commas && entry.word == ",";
+  });
+  return any || only_commas;
+}
+
 void HardRequestRule::apply(const DecodingStep& step, std::span<double> logits) const {
-  if (!step.slot || controls_.soft_only) return;
-  const double polarity = controls_.polarity();
-  if (step.slot == WordClass::adjective && hard_polarity(controls_)) {
-    restrict_class(step, logits, WordClass::adjective,
-                   [&](const LexiconEntry& entry) { return entry.polarity * polarity > 0.0; });
-  }
-  if (step.slot == WordClass::punctuation) {
-    const bool question = controls_.is_question > controls_.hard_above;
-    const bool exclamation = polarity > controls_.hard_above && controls_.str_high > controls_.hard_above;
-    if (!question && !exclamation) return;
-    const std::string_view mark = question ? "?" : "!";
-    restrict_class(step, logits, WordClass::punctuation, [&](const LexiconEntry& entry) { return entry.word == mark; });
-  }
+  if (!is_hard(step)) return;
+  bool any = false;
+  for_each_of_class(step, logits, *step.slot,
+                    [&](std::size_t, const LexiconEntry& entry) { any = any || wants(entry); });
+  if (!any) return;
+  for_each_of_class(step, logits, *step.slot, [&](std::size_t id, const LexiconEntry& entry) {
+    if (!wants(entry)) logits[id] = -INFINITY;
+  });
 }
 
 void RepetitionRule::apply(const DecodingStep& step, std::span<double> logits) const {

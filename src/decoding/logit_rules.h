@@ -24,7 +24,15 @@ class HardRequestRule : public LogitRule {
   std::string_view name() const override { return "hard requests"; }
   void apply(const DecodingStep& step, std::span<double> logits) const override;
 
+  // False if a request is hard here and none of the words that are left is what it asks for.
+  bool can_be_met(const DecodingStep& step, std::span<const double> logits) const;
+
  private:
+  // Whether the request is hard in this slot.
+  bool is_hard(const DecodingStep& step) const;
+  // Whether it asks for such a word there.
+  bool wants(const LexiconEntry& entry) const;
+
   ControlOptions controls_;
 };
 

@@ -83,7 +83,10 @@ TokenId draw(std::span<const TokenProbability> distribution, double uniform) {
     cumulative += entry.probability;
     if (uniform < cumulative) return entry.id;
   }
-  return distribution.back().id;  // Rounding left the sum a little below 1.
+  // Rounding left the sum a little below 1.
+  const auto last = std::find_if(distribution.rbegin(), distribution.rend(),
+                                 [](const TokenProbability& entry) { return entry.probability > 0.0; });
+  return last == distribution.rend() ? distribution.back().id : last->id;
 }
 
 }  // namespace semfuse

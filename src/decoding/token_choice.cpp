@@ -10,6 +10,12 @@
 
 namespace semfuse {
 
+namespace {
+
+constexpr const char* kNothingLeft = "the rules leave no token to choose from; loosen them or the grammar";
+
+}  // namespace
+
 std::vector<std::optional<WordClass>> word_classes(const LanguageModel& model) {
   std::vector<std::optional<WordClass>> classes(model.vocabulary().size());
   for (std::size_t id = Vocabulary::kEos + 1; id < classes.size(); ++id) {
@@ -65,13 +71,16 @@ std::vector<TokenProbability> TokenChoice::distribution(const DecodingStep& step
     }
   }
   ruled_ = allowed_;
+  if (request_.controls.active() && !HardRequestRule(request_.controls).can_be_met(step, allowed_)) unmet_ = true;
   if (draws_from_mixture(step)) {
     HardRequestRule(request_.controls).apply(step, ruled_);
+    for (const auto& rule : request_.rules) rule->apply(step, ruled_);
     std::vector<TokenId> tokens;
     for (std::size_t id = 0; id < ruled_.size(); ++id) {
       if (ruled_[id] != -INFINITY) tokens.push_back(static_cast<TokenId>(id));
     }
     const bool positive = request_.controls.polarity() > 0.0;
+    if (tokens.empty()) throw Error(kNothingLeft);
     auto result = mixture_distribution(
         ruled_, tokens, positive ? request_.controls.positive : request_.controls.negative, request_.sampling.nucleus);
     if (request_.sampling.greedy || request_.sampling.temperature == 0.0) result = {{result.front().id, 1.0}};
@@ -81,7 +90,7 @@ std::vector<TokenProbability> TokenChoice::distribution(const DecodingStep& step
   auto result = sampling_distribution(ruled_, request_.sampling);
   if (result.empty() ||
       std::any_of(result.begin(), result.end(), [](const auto& e) { return std::isnan(e.probability); })) {
-    throw Error("the rules leave no token to choose from; loosen them or the grammar");
+    throw Error(kNothingLeft);
   }
   return result;
 }

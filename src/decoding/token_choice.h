@@ -26,6 +26,9 @@ class TokenChoice {
   // nothing is left to choose from.
   std::vector<TokenProbability> distribution(const DecodingStep& step, std::span<const float> logits);
 
+  // Whether a hard request met a slot that has nothing of what it asks for, and was dropped there.
+  bool unmet() const { return unmet_; }
+
   // Of the last distribution, how it came about, for the token that was drawn from it.
   TokenExplanation explain(const DecodingStep& step, std::span<const TokenProbability> distribution,
                            TokenId chosen) const;
@@ -35,6 +38,7 @@ class TokenChoice {
 
   const GenerationRequest& request_;
   std::vector<std::shared_ptr<const LogitRule>> rules_;
+  bool unmet_ = false;
   std::vector<double> model_;    // The model's logits; -infinity for <pad> and <bos>.
   std::vector<double> allowed_;  // -infinity where the grammar forbids.
   std::vector<double> ruled_;    // After all rules.

@@ -98,13 +98,21 @@ std::vector<Finding> verify_run(const fs::path& run) {
       return text;
     }));
   }
+  std::error_code ignored;
+  // A folder that no training wrote, as `words add` makes them, has neither.
+  if (entries.empty() && !fs::exists(run / "checkpoints", ignored) && !fs::exists(run / "log.jsonl", ignored)) {
+    return findings;
+  }
   findings.push_back(finding_of(run / "checkpoints/settings.json", [&] {
+    if (!fs::is_regular_file(run / "checkpoints/settings.json", ignored)) throw Error("is missing");
     const CheckpointSettings settings = store.load_settings();
     return fmt::format("a checkpoint every {} steps, {} kept", settings.every, settings.keep);
   }));
   const fs::path log = run / "log.jsonl";
   const std::uint64_t saved_step = entries.empty() ? 0 : entries.front().step;
-  findings.push_back(finding_of(log, [&] { return check_log(log, saved_step); }));
+  if (saved_step > 0 || fs::exists(log, ignored)) {
+    findings.push_back(finding_of(log, [&] { return check_log(log, saved_step); }));
+  }
   return findings;
 }
 
