@@ -10,7 +10,7 @@ NO_ASLR := $(shell setarch -R true 2>/dev/null && echo setarch -R)
 .PHONY: help deps needed build demo test test-long tsan fuzz bench format lint install clean
 
 help:
-	@echo 'make demo        install what is missing, build, train the paper'"'"'s fusion model'
+	@echo 'make demo        install what is missing, build, reproduce the paper with one seed'
 	@echo 'make build       build the release into build/release, binaries in build/release/bin'
 	@echo 'make test        the fast tests, in the release and in the address and undefined sanitizer build'
 	@echo 'make test-long   the long tests, the thread sanitizer and $(FUZZ_SECONDS) s of each fuzz target'
@@ -38,10 +38,7 @@ build: needed
 	cmake --build build/release -j $(JOBS)
 
 demo: build
-	@mkdir -p build/demo; number=1; while [ -e build/demo/run-$$number ]; do number=$$((number + 1)); done; \
-	run=build/demo/run-$$number; \
-	build/release/bin/semfuse train --preset paper-fusion --out $$run && \
-	printf '\nThe run is in %s. Try next:\n  build/release/bin/semfuse inspect %s\n  build/release/bin/semfuse features "Alice reviews the paper, very good!"\n' $$run $$run
+	build/release/bin/semfuse reproduce --quick --out build/demo
 
 test: build
 	@cmake --preset asan >build/.configure.log 2>&1 || { cat build/.configure.log; exit 1; }

@@ -21,6 +21,7 @@ Command generate_command(CLI::App& program);
 Command grammar_command(CLI::App& program);
 Command reproduce_command(CLI::App& program);
 Command evaluate_command(CLI::App& program);
+Command compare_command(CLI::App& program);
 Command audit_command(CLI::App& program);
 Command words_command(CLI::App& program);
 Command ablate_command(CLI::App& program);

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "command.h"
+#include "report/run_metrics.h"
 #include "semfuse/checkpoint.h"
 #include "semfuse/evaluation.h"
 #include "settings.h"
@@ -29,25 +30,71 @@ Json finite_or_null(double value) {
   return std::isfinite(value) ? Json(value) : Json();
 }
 
-Json as_json(const Experiment& experiment, const Evaluation& result, const EntropyFloor& floor) {
-  return {{"attention", to_string(result.attention)},
-          {"seed", experiment.seed},
-          {"sentences", experiment.corpus.val},
-          {"positions", result.num_positions},
-          {"ppl", finite_or_null(result.perplexity)},
-          {"floor_ppl", finite_or_null(floor.perplexity)},
-          {"ppl_over_floor", finite_or_null(result.perplexity / floor.perplexity)},
-          {"seen_only_ppl", finite_or_null(result.seen_only_perplexity)},
-          {"seen_only_floor_ppl", finite_or_null(floor.seen_only_perplexity)},
-          {"held_out_ce", finite_or_null(result.held_out_cross_entropy)},
-          {"held_out_floor_ce", finite_or_null(floor.held_out_cross_entropy)},
-          {"after_held_out_ce", finite_or_null(result.after_held_out_cross_entropy)},
-          {"after_held_out_floor_ce", finite_or_null(floor.after_held_out_cross_entropy)},
-          {"feature_mse", finite_or_null(result.feature_mse)}};
+Json as_json(const Experiment& experiment, const Evaluation& result, const EntropyFloor& floor,
+             const RunMetrics& metrics) {
+  Json json = {{"attention", to_string(result.attention)},
+               {"seed", experiment.seed},
+               {"sentences", experiment.corpus.val},
+               {"positions", result.num_positions},
+               {"ppl", finite_or_null(result.perplexity)},
+               {"floor_ppl", finite_or_null(floor.perplexity)},
+               {"ppl_over_floor", finite_or_null(result.perplexity / floor.perplexity)},
+               {"seen_only_ppl", finite_or_null(result.seen_only_perplexity)},
+               {"seen_only_floor_ppl", finite_or_null(floor.seen_only_perplexity)},
+               {"held_out_ce", finite_or_null(result.held_out_cross_entropy)},
+               {"held_out_floor_ce", finite_or_null(floor.held_out_cross_entropy)},
+               {"after_held_out_ce", finite_or_null(result.after_held_out_cross_entropy)},
+               {"after_held_out_floor_ce", finite_or_null(floor.after_held_out_cross_entropy)},
+               {"feature_mse", finite_or_null(result.feature_mse)}};
+  const Json more = Json::parse(to_json(metrics));
+  for (const char* key : {"parameters", "focus", "controls", "samples"}) json[key] = more.at(key);
+  return json;
+}
+
+// What the paper reports besides perplexity, as far as the model has it.
+std::string more_metrics(const Terminal& terminal, const RunMetrics& metrics) {
+  std::string text = fmt::format("\n{} parameters", with_separators(metrics.parameters));
+  if (std::isfinite(metrics.feature_mse))
+    text += fmt::format("; features are read back with a mean squared error of {:.5f}", metrics.feature_mse);
+  text += "\n\n";
+
+  Table words({Table::Align::left, Table::Align::right});
+  words.add({{.text = "word"}, {.text = "occurrences"}, {.text = "cross-entropy"}});
+  for (const WordCrossEntropy& word : metrics.focus) {
+    words.add({{.text = word.word},
+               {.text = with_separators(word.occurrences)},
+               {.text = std::isfinite(word.cross_entropy) ? fmt::format("{:.5f}", word.cross_entropy) : "-"}});
+  }
+  text += words.text(terminal, 2, 2);
+  if (!metrics.controls) return text;
+
+  Table table({Table::Align::left, Table::Align::right});
+  table.add({{.text = "asked for"},
+             {.text = "sentences"},
+             {.text = "positive"},
+             {.text = "negative"},
+             {.text = "other"},
+             {.text = "!"},
+             {.text = "?"},
+             {.text = "held-out"}});
+  const auto add = [&](const char* setting, const ControlCounts& counts) {
+    std::vector<Table::Cell> cells = {{.text = setting}};
+    for (const std::size_t count : {counts.trials, counts.positive, counts.negative, counts.other, counts.exclamation,
+                                    counts.question, counts.held_out})
+      cells.push_back({.text = std::to_string(count)});
+    table.add(std::move(cells));
+  };
+  add("positive, strong", metrics.controls->hard_positive);
+  add("negative", metrics.controls->negative);
+  add("negative, question", metrics.controls->hard_negative);
+  add("positive, strong, usual nucleus", metrics.controls->positive_usual_nucleus);
+  add("negative, usual nucleus", metrics.controls->negative_usual_nucleus);
+  return text + "\nSentences under the paper's controls, by their adjective and their mark:\n\n" +
+         table.text(terminal, 2, 2);
 }
 
 std::string as_text(const Terminal& terminal, const Experiment& experiment, const Evaluation& result,
-                    const EntropyFloor& floor) {
+                    const EntropyFloor& floor, const RunMetrics& metrics) {
   Table table({Table::Align::left, Table::Align::right});
   table.add({{}, {.text = "model"}, {.text = "floor"}, {.text = "ratio"}});
   const auto add = [&](const char* what, double value, double lowest, bool with_ratio) {
@@ -74,7 +121,7 @@ std::string as_text(const Terminal& terminal, const Experiment& experiment, cons
                                                         ? "its attention is bidirectional and reads what it predicts."
                                                         : "something of it looks ahead; see `semfuse audit`.");
   }
-  return text;
+  return text + more_metrics(terminal, metrics);
 }
 
 int run_evaluation(const Options& options) {
@@ -87,22 +134,25 @@ int run_evaluation(const Options& options) {
   set_from_option(experiment, "--sentences", "corpus.val", options.sentences);
   SyntheticCorpusOptions corpus = synthetic_corpus_options(experiment);
   corpus.train = 0;
+  const std::size_t threads = parse_threads(options.threads);
   const Evaluation result = evaluate(checkpoint.model, make_synthetic_corpus(corpus).val,
                                      {.held_out = corpus.held_out,
                                       .count_end = experiment.training.count_end,
                                       .max_length = experiment.corpus.max_length,
-                                      .threads = parse_threads(options.threads)});
+                                      .threads = threads});
   const EntropyFloor floor = synthetic_floor(corpus, experiment.training.count_end);
+  const RunMetrics metrics = measure_run(checkpoint.model, experiment, threads);
   const Terminal terminal(stdout);
-  terminal.print(options.json ? as_json(experiment, result, floor).dump() + '\n'
-                              : as_text(terminal, experiment, result, floor));
+  terminal.print(options.json ? as_json(experiment, result, floor, metrics).dump() + '\n'
+                              : as_text(terminal, experiment, result, floor, metrics));
   return 0;
 }
 
 }  // namespace
 
 Command evaluate_command(CLI::App& program) {
-  CLI::App* app = program.add_subcommand("evaluate", "Measure a model beside the entropy floor of its corpus");
+  CLI::App* app = program.add_subcommand(
+      "evaluate", "Measure all of a model: perplexity beside the entropy floor, words, controls");
   const auto options = std::make_shared<Options>();
   app->add_option("RUN", options->run, "A run folder or its model.safetensors")->required();
   app->add_option("--seed", options->seed, "Draw the validation sentences by another seed (default: the run's)")

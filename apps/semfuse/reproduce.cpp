@@ -86,6 +86,16 @@ struct PlannedRun {
   std::string name() const { return fmt::format("{}, seed {}", model, experiment.seed); }
 };
 
+// What options of this command decide: folders and the report's words depend on them.
+void require_same_words_and_seed(const Experiment& before, const Experiment& after) {
+  const CorpusOptions &was = before.corpus, &is = after.corpus;
+  if (before.seed != after.seed) throw Error("--set seed: seeds begin at 111 here; say how many with --seeds");
+  if (was.held_out != is.held_out || was.random_held_out != is.random_held_out ||
+      was.random_held_out_classes != is.random_held_out_classes) {
+    throw Error("--set: held-out words are chosen by --held-out here");
+  }
+}
+
 std::vector<PlannedRun> plan(const Options& options) {
   std::vector<PlannedRun> runs;
   const std::uint64_t seeds = options.quick ? 1 : parse_whole_number("--seeds", options.seeds, 1, 1000).value();
@@ -94,7 +104,9 @@ std::vector<PlannedRun> plan(const Options& options) {
       Experiment experiment = preset_experiment(fmt::format("paper-{}", model));
       experiment.seed = kFirstSeed + i;
       experiment.corpus.random_held_out = options.held_out == "random";
+      const Experiment unchanged = experiment;
       apply_settings(experiment, options.settings);
+      require_same_words_and_seed(unchanged, experiment);
       validate(experiment);
       runs.push_back(
           {model, experiment, fs::path(options.out) / "runs" / fmt::format("{}-{}", model, experiment.seed)});
@@ -116,6 +128,12 @@ std::optional<RunMetrics> finished(const PlannedRun& run) {
     throw Error(fmt::format("{}: was trained with other settings; choose another --out", run.folder.string()));
   }
   return parse_run_metrics(read_text(run.metrics_path()), run.metrics_path().string());
+}
+
+void create_folder(const fs::path& path) {
+  std::error_code code;
+  fs::create_directories(path, code);
+  if (code) throw Error(fmt::format("{}: cannot create the folder: {}", path.string(), code.message()));
 }
 
 // Trains and measures; nothing if a signal came in between. The metrics are written last: a run without them is begun
@@ -149,9 +167,7 @@ std::optional<RunMetrics> train_and_measure(const PlannedRun& run, std::size_t t
   metrics.step_ms = training_seconds / static_cast<double>(trainer.total_steps()) * 1e3;
   metrics.seconds = seconds_since(begin);
 
-  std::error_code code;
-  fs::create_directories(run.folder, code);
-  if (code) throw Error(fmt::format("{}: cannot create the folder: {}", run.folder.string(), code.message()));
+  create_folder(run.folder);
   save_checkpoint(run.folder / "model.safetensors", model, experiment);
   write_atomically(run.folder / "config.toml", config_of(experiment));
   write_atomically(run.metrics_path(), to_json(metrics));
@@ -187,8 +203,9 @@ std::string summary(const Terminal& terminal, const Reproduction& reproduction) 
   for (const Claim& claim : claims(reproduction)) {
     const Estimate& d = claim.difference;
     claim_table.add({{.text = claim.statement},
-                     {.text = std::isfinite(d.low) ? fmt::format("{:+.3f} [{:+.3f}, {:+.3f}]", d.mean, d.low, d.high)
-                                                   : fmt::format("{:+.3f}", d.mean)},
+                     {.text = std::isfinite(d.low)    ? fmt::format("{:+.3f} [{:+.3f}, {:+.3f}]", d.mean, d.low, d.high)
+                              : std::isfinite(d.mean) ? fmt::format("{:+.3f}", d.mean)
+                                                      : "-"},
                      {.text = claim.verdict}});
   }
   return table.text(terminal, 0, 2) + '\n' + claim_table.text(terminal, 0, 2) +
@@ -211,6 +228,7 @@ int reproduce(const Options& options) {
     metrics.push_back(finished(run));
     if (metrics.back()) ++already;
   }
+  create_folder(options.out);  // Before minutes of work, not after.
   if (already > 0)
     Terminal(stderr).print(fmt::format("{} of {} runs were done before; going on\n", already, runs.size()));
   OverallProgress progress(runs.size(), already);

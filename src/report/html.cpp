@@ -28,6 +28,7 @@ std::string escaped_html(std::string_view text) {
 }
 
 std::string html_table(const std::vector<std::vector<std::string>>& rows, std::string_view caption) {
+  if (rows.empty()) return "";
   std::string text = "<div class=\"scroll\"><table>\n";
   if (!caption.empty()) text += fmt::format("<caption>{}</caption>\n", caption);
   for (std::size_t r = 0; r < rows.size(); ++r) {

@@ -7,10 +7,11 @@
 
 namespace semfuse {
 
-// The text with &, <, > and quotes replaced.
+// The text with &, <, > and " replaced.
 std::string escaped_html(std::string_view text);
 
 // A table whose first row is its heading and whose first column names the rows. Cells are HTML already.
+// Without rows there is no table.
 std::string html_table(const std::vector<std::vector<std::string>>& rows, std::string_view caption = "");
 
 // A whole page: no file, font or script from elsewhere; light and dark by the reader's preference.

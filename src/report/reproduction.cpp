@@ -76,9 +76,12 @@ Json held_out_json(const Reproduction& r, ControlCounts ControlMetrics::*which, 
   return metric_json(metric);
 }
 
+double focus_value(const RunMetrics& run, std::size_t word) {
+  return word < run.focus.size() ? run.focus[word].cross_entropy : NAN;
+}
+
 std::vector<double> focus_values(const std::vector<RunMetrics>& runs, std::size_t word) {
-  return collect(runs,
-                 [&](const RunMetrics& run) { return word < run.focus.size() ? run.focus[word].cross_entropy : NAN; });
+  return collect(runs, [&](const RunMetrics& run) { return focus_value(run, word); });
 }
 
 std::string verdict_of(const Estimate& difference) {
@@ -132,7 +135,7 @@ std::vector<Claim> claims(const Reproduction& r) {
     const PublishedFocus& focus = published().focus[i];
     if (focus.fusion >= focus.baseline) continue;
     list.push_back(claim(fmt::format("fusion lowers the cross-entropy of \"{}\"", word),
-                         [i](const RunMetrics& run) { return run.focus[i].cross_entropy; }));
+                         [i](const RunMetrics& run) { return focus_value(run, i); }));
   }
   return list;
 }

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 
@@ -24,6 +25,10 @@ std::string interval(const Estimate& e, int digits = 3) {
   return fmt::format("{:.{}f} [{:.{}f}, {:.{}f}]", e.mean, digits, e.low, digits, e.high, digits);
 }
 
+std::string percent(double value) {
+  return std::isfinite(value) ? fmt::format("{:+.1f} %", value) : "–";
+}
+
 int digits_of(const Metric& metric) {
   return metric.name == "feature_mse" ? 4 : 3;
 }
@@ -35,16 +40,19 @@ std::string each(const std::vector<double>& values, int digits) {
 }
 
 Rows table1_rows(const Reproduction& r) {
-  Rows rows = {{"metric", "model", "published", "ours: mean [95 %]", "each seed"}};
+  Rows rows = {{"metric", "model", "attention", "published", "ours: mean [95 %]", "each seed"}};
   const std::vector<Metric> baseline = table1(r, false);
   const std::vector<Metric> fusion = table1(r, true);
   for (std::size_t i = 0; i < baseline.size(); ++i) {
     for (const auto& [name, metric] : {std::pair{"baseline", &baseline[i]}, std::pair{"fusion", &fusion[i]}}) {
       if (metric->values.empty() || !std::isfinite(metric->values.front())) continue;
       const int digits = digits_of(*metric);
-      rows.push_back({metric->title, name, number(metric->published, digits),
+      const std::vector<RunMetrics>& runs = metric == &fusion[i] ? r.fusion : r.baseline;
+      rows.push_back({metric->title, name, runs.front().attention, number(metric->published, digits),
                       interval(estimate(metric->values), digits), each(metric->values, digits)});
     }
+    if (baseline[i].name == "ppl")
+      rows.push_back({baseline[i].title, "the corpus' own floor", "causal", "–", number(r.entropy_floor_ppl), "–"});
   }
   return rows;
 }
@@ -106,7 +114,7 @@ Rows confusion_rows(const Reproduction& r) {
 
 Estimate focus_estimate(const std::vector<RunMetrics>& runs, std::size_t word) {
   std::vector<double> values;
-  for (const RunMetrics& run : runs) values.push_back(run.focus[word].cross_entropy);
+  for (const RunMetrics& run : runs) values.push_back(word < run.focus.size() ? run.focus[word].cross_entropy : NAN);
   return estimate(values);
 }
 
@@ -117,8 +125,8 @@ Rows focus_rows(const Reproduction& r) {
     const Estimate baseline = focus_estimate(r.baseline, i);
     const Estimate fusion = focus_estimate(r.fusion, i);
     rows.push_back({focus_words()[i], fmt::format("{:.4f} → {:.4f}", p.baseline, p.fusion),
-                    fmt::format("{:+.1f} %", (p.fusion / p.baseline - 1.0) * 100.0), interval(baseline, 4),
-                    interval(fusion, 4), fmt::format("{:+.1f} %", (fusion.mean / baseline.mean - 1.0) * 100.0)});
+                    percent((p.fusion / p.baseline - 1.0) * 100.0), interval(baseline, 4), interval(fusion, 4),
+                    percent((fusion.mean / baseline.mean - 1.0) * 100.0)});
   }
   return rows;
 }

@@ -2,10 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <memory>
 #include <nlohmann/json.hpp>
 
+#include "io/json.h"
 #include "semfuse/error.h"
 #include "semfuse/evaluation.h"
 
@@ -17,39 +20,62 @@ constexpr std::size_t kTrials = 200;
 constexpr std::size_t kSamples = 3;
 constexpr const char* kPrompt = "Carol starts the model,";
 
-GenerationRequest request_of(const std::string& preset_name, const LanguageModel& model, std::uint64_t seed) {
+using SharedGrammar = std::shared_ptr<const CompiledGrammar>;
+
+// The grammar of the paper's tables in the model's words; null if they cannot complete a sentence of it.
+SharedGrammar paper_grammar(const LanguageModel& model) {
+  try {
+    return std::make_shared<CompiledGrammar>(Grammar::builtin("one-clause", model.feature_bank().lexicon()),
+                                             TokenSurfaces::of(model.vocabulary()));
+  } catch (const Error&) {  // A lexicon of one's own may lack a class.
+    return nullptr;
+  }
+}
+
+GenerationRequest request_of(const std::string& preset_name, const SharedGrammar& grammar, std::uint64_t seed) {
   const GenerationPreset& preset = generation_preset(preset_name);
-  return {.grammar = std::make_shared<CompiledGrammar>(Grammar::builtin("one-clause", model.feature_bank().lexicon()),
-                                                       TokenSurfaces::of(model.vocabulary())),
+  return {.grammar = grammar,
           .sampling = preset.sampling,
           .repetition = preset.repetition,
           .controls = preset.controls,
           .seed = seed};
 }
 
-ControlMetrics measure_controls(const Generator& generator, const LanguageModel& model, std::uint64_t seed,
-                                const std::vector<std::string>& held_out) {
+bool may_begin_with(const CompiledGrammar& grammar, const Vocabulary& vocabulary, std::string_view prompt) {
+  GrammarCursor cursor = grammar.begin();
+  for (const std::string& word : split_words(prompt)) {
+    const auto id = vocabulary.find(word);
+    if (!id || !cursor.advance(*id)) return false;
+  }
+  return true;
+}
+
+ControlMetrics measure_controls(const Generator& generator, const LanguageModel& model, const SharedGrammar& grammar,
+                                std::uint64_t seed, const std::vector<std::string>& held_out) {
   const auto counts = [&](const std::string& preset, Nucleus nucleus) {
-    GenerationRequest request = request_of(preset, model, seed);
+    GenerationRequest request = request_of(preset, grammar, seed);
     request.sampling.nucleus = nucleus;
     return count_controls(model.feature_bank().lexicon(), generate_many(generator, request, kTrials), held_out);
   };
-  return {.hard_positive = counts("paper-positive", Nucleus::paper),
+  const ControlCounts positive = counts("paper-positive", Nucleus::paper);  // Its polarity and its mark are hard.
+  return {.hard_positive = positive,
           .hard_negative = counts("paper-negative-question", Nucleus::paper),
-          .positive = counts("paper-positive", Nucleus::paper),
+          .positive = positive,
           .negative = counts("paper-negative", Nucleus::paper),
           .positive_usual_nucleus = counts("paper-positive", Nucleus::usual),
           .negative_usual_nucleus = counts("paper-negative", Nucleus::usual)};
 }
 
-std::vector<SampleSet> draw_samples(const Generator& generator, const LanguageModel& model, std::uint64_t seed) {
+std::vector<SampleSet> draw_samples(const Generator& generator, const LanguageModel& model,
+                                    const SharedGrammar& grammar, std::uint64_t seed) {
   const std::vector<std::string> settings =
       model.options().fusion ? std::vector<std::string>{"paper-neutral", "paper-positive", "paper-negative-question"}
                              : std::vector<std::string>{"paper-baseline-fair"};
   std::vector<SampleSet> samples;
   for (const char* prompt : {"", kPrompt}) {
+    if (!may_begin_with(*grammar, model.vocabulary(), prompt)) continue;
     for (const std::string& setting : settings) {
-      GenerationRequest request = request_of(setting, model, seed);
+      GenerationRequest request = request_of(setting, grammar, seed);
       request.prompt = prompt;
       if (*prompt != '\0') request.sampling.temperature = 0.7;  // Of every prompted sample of the paper.
       SampleSet set{.setting = setting, .prompt = prompt, .texts = {}};
@@ -62,10 +88,10 @@ std::vector<SampleSet> draw_samples(const Generator& generator, const LanguageMo
 }
 
 // Best of some rounds, so that a busy moment of the machine does not count.
-double microseconds_per_token(const LanguageModel& model, std::uint64_t seed) {
+double microseconds_per_token(const LanguageModel& model, const SharedGrammar& grammar, std::uint64_t seed) {
   constexpr int kRounds = 5;
   const Generator generator(model, 1);
-  const GenerationRequest request = request_of("paper-neutral", model, seed);
+  const GenerationRequest request = request_of("paper-neutral", grammar, seed);
   double best = INFINITY;
   for (int round = 0; round < kRounds; ++round) {
     const auto begin = std::chrono::steady_clock::now();
@@ -89,14 +115,14 @@ const std::vector<std::string>& focus_words() {
 }
 
 RunMetrics measure_run(const LanguageModel& model, const Experiment& experiment, std::size_t threads) {
-  const SyntheticCorpusOptions corpus_options = synthetic_corpus_options(experiment);
-  const Corpus corpus = make_synthetic_corpus(corpus_options);
+  SyntheticCorpusOptions corpus_options = synthetic_corpus_options(experiment);
+  corpus_options.train = 0;
+  const std::vector<Sentence> sentences = make_synthetic_corpus(corpus_options).val;
   const EvaluationOptions options = {.held_out = corpus_options.held_out,
                                      .count_end = experiment.training.count_end,
                                      .max_length = experiment.corpus.max_length,
                                      .threads = threads};
-  const Evaluation evaluation = evaluate(model, corpus.val, options);
-  const Generator generator(model, threads);
+  const Evaluation evaluation = evaluate(model, sentences, options);
   RunMetrics metrics{.seed = experiment.seed,
                      .attention = std::string(to_string(evaluation.attention)),
                      .held_out = corpus_options.held_out,
@@ -105,13 +131,17 @@ RunMetrics measure_run(const LanguageModel& model, const Experiment& experiment,
                      .feature_mse = evaluation.feature_mse,
                      .ppl_by_epoch = {},
                      .parameters = model.parameter_count(),
-                     .token_us = microseconds_per_token(model, experiment.seed),
-                     .focus = word_cross_entropies(model, corpus.val, focus_words(), options),
+                     .token_us = NAN,
+                     .focus = word_cross_entropies(model, sentences, focus_words(), options),
                      .controls = std::nullopt,
-                     .samples = draw_samples(generator, model, experiment.seed)};
-  if (model.options().fusion) {
-    metrics.controls = measure_controls(generator, model, experiment.seed, corpus_options.held_out);
-  }
+                     .samples = {}};
+  const SharedGrammar grammar = paper_grammar(model);
+  if (grammar == nullptr) return metrics;
+  const Generator generator(model, threads);
+  metrics.token_us = microseconds_per_token(model, grammar, experiment.seed);
+  metrics.samples = draw_samples(generator, model, grammar, experiment.seed);
+  if (model.options().fusion)
+    metrics.controls = measure_controls(generator, model, grammar, experiment.seed, corpus_options.held_out);
   return metrics;
 }
 
@@ -123,8 +153,25 @@ Json number(double value) {
   return std::isfinite(value) ? Json(value) : Json();
 }
 
-double number_or_nan(const Json& json) {
+Json numbers(const std::vector<double>& values) {
+  Json list = Json::array();
+  for (const double value : values) list.push_back(number(value));
+  return list;
+}
+
+// What is read back: each throws the parser's exception for another type.
+using ReadJson = nlohmann::json;
+
+double number_or_nan(const ReadJson& json) {
   return json.is_null() ? NAN : json.get<double>();
+}
+
+std::size_t whole_number(const ReadJson& json) {
+  return json.get_ref<const ReadJson::number_unsigned_t&>();
+}
+
+const ReadJson::array_t& list(const ReadJson& json) {
+  return json.get_ref<const ReadJson::array_t&>();
 }
 
 struct CountField {
@@ -173,7 +220,7 @@ std::string to_json(const RunMetrics& metrics) {
                      {"ppl", number(metrics.ppl)},
                      {"seen_only_ppl", number(metrics.seen_only_ppl)},
                      {"feature_mse", number(metrics.feature_mse)},
-                     {"ppl_by_epoch", metrics.ppl_by_epoch},
+                     {"ppl_by_epoch", numbers(metrics.ppl_by_epoch)},
                      {"parameters", metrics.parameters},
                      {"step_ms", number(metrics.step_ms)},
                      {"token_us", number(metrics.token_us)},
@@ -186,41 +233,42 @@ std::string to_json(const RunMetrics& metrics) {
 
 RunMetrics parse_run_metrics(std::string_view text, std::string_view origin) {
   try {
-    const Json json = Json::parse(text);
-    RunMetrics metrics{.seed = json.at("seed").get<std::uint64_t>(),
+    const ReadJson json = parse_json(text, origin);
+    RunMetrics metrics{.seed = whole_number(json.at("seed")),
                        .attention = json.at("attention").get<std::string>(),
                        .held_out = json.at("held_out").get<std::vector<std::string>>(),
                        .ppl = number_or_nan(json.at("ppl")),
                        .seen_only_ppl = number_or_nan(json.at("seen_only_ppl")),
                        .feature_mse = number_or_nan(json.at("feature_mse")),
-                       .ppl_by_epoch = json.at("ppl_by_epoch").get<std::vector<double>>(),
-                       .parameters = json.at("parameters").get<std::size_t>(),
+                       .ppl_by_epoch = {},
+                       .parameters = whole_number(json.at("parameters")),
                        .step_ms = number_or_nan(json.at("step_ms")),
                        .token_us = number_or_nan(json.at("token_us")),
                        .seconds = number_or_nan(json.at("seconds")),
                        .focus = {},
                        .controls = std::nullopt,
                        .samples = {}};
-    for (const Json& word : json.at("focus")) {
+    for (const ReadJson& ppl : list(json.at("ppl_by_epoch"))) metrics.ppl_by_epoch.push_back(number_or_nan(ppl));
+    for (const ReadJson& word : list(json.at("focus"))) {
       metrics.focus.push_back({.word = word.at("word").get<std::string>(),
-                               .occurrences = word.at("occurrences").get<std::size_t>(),
+                               .occurrences = whole_number(word.at("occurrences")),
                                .cross_entropy = number_or_nan(word.at("cross_entropy"))});
     }
-    if (const Json& controls = json.at("controls"); !controls.is_null()) {
+    if (const ReadJson& controls = json.at("controls"); !controls.is_null()) {
       metrics.controls.emplace();
       for (const ControlField& field : kControlFields) {
         for (const CountField& count : kCounts) {
-          (*metrics.controls).*field.value.*count.value = controls.at(field.name).at(count.name).get<std::size_t>();
+          (*metrics.controls).*field.value.*count.value = whole_number(controls.at(field.name).at(count.name));
         }
       }
     }
-    for (const Json& set : json.at("samples")) {
+    for (const ReadJson& set : list(json.at("samples"))) {
       metrics.samples.push_back({.setting = set.at("setting").get<std::string>(),
                                  .prompt = set.at("prompt").get<std::string>(),
                                  .texts = set.at("texts").get<std::vector<std::string>>()});
     }
     return metrics;
-  } catch (const nlohmann::json::exception& error) {
+  } catch (const nlohmann::json::exception&) {
     throw Error(fmt::format("{}: not the metrics of a run; remove the file to measure it again", origin));
   }
 }

@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "evaluation/control.h"
@@ -42,17 +43,18 @@ struct RunMetrics {
   std::vector<double> ppl_by_epoch;  // Empty if the training was not watched.
   std::size_t parameters = 0;
   double step_ms = 0.0;   // Of training; 0 if it was not watched.
-  double token_us = 0.0;  // Of generation.
+  double token_us = 0.0;  // Of generation; NaN if the model's words cannot complete the paper's grammar.
   double seconds = 0.0;   // That training and measuring took; 0 if it was not watched.
   std::vector<WordCrossEntropy> focus;
-  std::optional<ControlMetrics> controls;  // Of a fusion model.
-  std::vector<SampleSet> samples;
+  std::optional<ControlMetrics> controls;  // Of a fusion model whose words can complete the paper's grammar.
+  std::vector<SampleSet> samples;          // Likewise of any model.
 };
 
 // The words of the paper's table of single cross-entropies.
 const std::vector<std::string>& focus_words();
 
-// Measures a model on the experiment's validation sentences, and what it generates: 200 sentences for each setting.
+// Measures a model on the experiment's validation sentences, and what it generates: 200 sentences for each setting. Any
+// model will do. Throws Error like evaluate().
 RunMetrics measure_run(const LanguageModel& model, const Experiment& experiment, std::size_t threads);
 
 // The metrics as JSON text; numbers that are not finite are null. parse_run_metrics() gives the same metrics again and

@@ -119,6 +119,7 @@ std::string line_plot(const std::vector<PlotSeries>& series, const PlotOptions& 
   const Axis x{xs.low, xs.high, kLeft, kWidth - kRight};
   const Axis y{ys.low, ys.high, kHeight - kBottom, kTop, logarithmic};
   const auto drawable = [&](double value) { return std::isfinite(value) && (!logarithmic || value > 0.0); };
+  const auto drawable_at = [&](double at, double value) { return std::isfinite(at) && drawable(value); };
 
   std::string svg = begin_svg(kHeight, options.title);
   for (const double tick : logarithmic ? logarithmic_ticks(ys.low, ys.high) : axis_ticks(ys.low, ys.high, 6)) {
@@ -139,7 +140,7 @@ std::string line_plot(const std::vector<PlotSeries>& series, const PlotOptions& 
     if (!one.low.empty()) {
       std::string upper, lower;
       for (std::size_t i = 0; i < one.x.size(); ++i) {
-        if (!drawable(one.low[i]) || !drawable(one.high[i])) continue;
+        if (!drawable_at(one.x[i], one.low[i]) || !drawable_at(one.x[i], one.high[i])) continue;
         upper += fmt::format("{:.1f},{:.1f} ", x.place(one.x[i]), y.place(one.high[i]));
         lower = fmt::format("{:.1f},{:.1f} ", x.place(one.x[i]), y.place(one.low[i])) + lower;
       }
@@ -148,14 +149,15 @@ std::string line_plot(const std::vector<PlotSeries>& series, const PlotOptions& 
     }
     std::string points;
     for (std::size_t i = 0; i < one.x.size(); ++i) {
-      if (drawable(one.y[i])) points += fmt::format("{:.1f},{:.1f} ", x.place(one.x[i]), y.place(one.y[i]));
+      if (drawable_at(one.x[i], one.y[i]))
+        points += fmt::format("{:.1f},{:.1f} ", x.place(one.x[i]), y.place(one.y[i]));
     }
     const char* dash = one.dashed ? " stroke-dasharray=\"6 4\"" : "";
     svg += fmt::format("<polyline points=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"2\"{}/>\n", points,
                        colour(s), dash);
     if (one.x.size() <= 40) {
       for (std::size_t i = 0; i < one.x.size(); ++i) {
-        if (drawable(one.y[i]))
+        if (drawable_at(one.x[i], one.y[i]))
           svg += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3\" fill=\"{}\"/>\n", x.place(one.x[i]),
                              y.place(one.y[i]), colour(s));
       }
@@ -196,6 +198,7 @@ std::string interval_plot(const std::vector<IntervalRow>& rows, const PlotOption
   }
   svg += text_at((kNames + kWidth - kRight) / 2, bottom + 38, "middle", options.x_label);
   for (const PlotReference& reference : options.references) {
+    if (!std::isfinite(reference.y)) continue;
     svg += fmt::format(
         "<line x1=\"{:.1f}\" x2=\"{:.1f}\" y1=\"{}\" y2=\"{}\" stroke=\"var(--ink)\" stroke-dasharray=\"2 3\"/>\n",
         x.place(reference.y), x.place(reference.y), kTop, bottom);

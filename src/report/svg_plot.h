@@ -46,7 +46,7 @@ struct IntervalRow {
 // Rows below each other over a common axis. `options.y_label` is unused; the references are vertical lines.
 std::string interval_plot(const std::vector<IntervalRow>& rows, const PlotOptions& options);
 
-// Round numbers from at most `low` to at least `high`, about `count` of them.
+// Round numbers from `low` to `high`, about `count` of them; none unless low < high.
 std::vector<double> axis_ticks(double low, double high, std::size_t count);
 
 }  // namespace semfuse
