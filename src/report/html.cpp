@@ -62,7 +62,7 @@ p {{ margin: .6rem 0 }} .soft {{ color: var(--soft) }}
 table {{ border-collapse: collapse; margin: .8rem 0; font-variant-numeric: tabular-nums; font-size: .92rem }}
 caption {{ text-align: left; color: var(--soft); padding-bottom: .3rem }}
 th, td {{ padding: .35rem .7rem; border-bottom: 1px solid var(--line); text-align: right; white-space: nowrap }}
-th:first-child, td.left {{ text-align: left }} thead th {{ background: var(--shade); font-weight: 600 }} tbody th {{ font-weight: 500 }}
+th:first-child, td.left {{ text-align: left }} td:last-child {{ white-space: normal; min-width: 9rem }} thead th {{ background: var(--shade); font-weight: 600 }} tbody th {{ font-weight: 500 }}
 svg.plot {{ width: 100%; max-width: 44rem; height: auto; border: 1px solid var(--line); border-radius: 6px; margin: .6rem 0 }}
 code, .sample {{ font-family: ui-monospace, monospace; font-size: .9rem }}
 </style>

@@ -172,7 +172,7 @@ std::string line_plot(const std::vector<PlotSeries>& series, const PlotOptions& 
     svg += fmt::format(
         "<line x1=\"{}\" x2=\"{}\" y1=\"{:.1f}\" y2=\"{:.1f}\" stroke=\"var(--ink)\" stroke-dasharray=\"2 3\"/>\n",
         kLeft, kWidth - kRight, y.place(reference.y), y.place(reference.y));
-    svg += text_at(kLeft + 6, y.place(reference.y) - 5, "start", reference.name);
+    svg += text_at(kWidth - kRight - 4, y.place(reference.y) - 5, "end", reference.name);
   }
   return svg + "</svg>\n";
 }
