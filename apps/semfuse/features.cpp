@@ -95,11 +95,7 @@ int show_features(const Options& options) {
 Command features_command(CLI::App& program) {
   CLI::App* app = program.add_subcommand("features", "Print the semantic matrix of a sentence");
   const auto options = std::make_shared<Options>();
-  // Otherwise CLI11 takes "[a,b]" for a list.
-  app->add_option("SENTENCE", options->text, "The sentence, in quotes")
-      ->required()
-      ->expected(1, 1 << 20)
-      ->allow_extra_args(false);
+  app->add_option("SENTENCE", options->text, "The sentence, in quotes")->required();
   app->add_option("--set", options->settings, "Change a setting of the features; may be repeated")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);

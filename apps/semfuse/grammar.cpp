@@ -76,10 +76,7 @@ Command grammar_command(CLI::App& program) {
   app->add_option("ACTION", options->action, "check")->required()->check(CLI::IsMember({"check"}));
   app->add_option("FILE", options->grammar, "A GBNF file, or a built-in grammar: one-clause, two-clause, json")
       ->required();
-  // Otherwise CLI11 takes "[a,b]" for a list.
-  app->add_option("SENTENCE", options->sentences, "Sentences to look for in the language")
-      ->expected(1, 1 << 20)
-      ->allow_extra_args(false);
+  app->add_option("SENTENCE", options->sentences, "Sentences to look for in the language");
   app->add_option("--run", options->run,
                   "Take the lexicon of this model (otherwise the built-in one), and see whether its vocabulary can "
                   "complete the grammar")

@@ -158,6 +158,8 @@ TEST_F(GenerateCommand, GrammarCheckSaysWhereASentenceLeaves) {
   EXPECT_THAT(bad.out, HasSubstr("not in the language"));
   EXPECT_THAT(bad.out, HasSubstr("after \"Alice reviews the paper\" (byte 23)"));
   EXPECT_THAT(bad.out, HasSubstr("\",\""));
+  const ProcessResult several = semfuse_program({"grammar", "check", "one-clause", "--json", "Alice", "Eve", "Bob"});
+  EXPECT_EQ(nlohmann::json::parse(several.out)["sentences"].size(), 3u);
   expect_refused({"grammar", "check", grammar_file("root ::= x\n")}, "grammar.gbnf:1:10");
   expect_refused({"grammar", "chekc", "one-clause"}, "check");
   expect_refused({"grammar", "check"}, "FILE");
