@@ -9,6 +9,7 @@
 #include <set>
 
 #include "command.h"
+#include "io/json.h"
 #include "report/run_metrics.h"
 #include "semfuse/checkpoint.h"
 #include "semfuse/evaluation.h"
@@ -39,10 +40,6 @@ Column measured(const std::string& path, std::size_t threads) {
   return {.path = path,
           .metrics = measure_run(checkpoint.model, experiment, threads),
           .floor_ppl = synthetic_floor(synthetic_corpus_options(experiment), experiment.training.count_end).perplexity};
-}
-
-Json finite_or_null(double value) {
-  return std::isfinite(value) ? Json(value) : Json();
 }
 
 Json as_json(const std::vector<Column>& columns) {

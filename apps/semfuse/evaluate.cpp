@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "command.h"
+#include "io/json.h"
 #include "report/run_metrics.h"
 #include "semfuse/checkpoint.h"
 #include "semfuse/evaluation.h"
@@ -24,11 +25,6 @@ struct Options {
   std::optional<std::string> threads;
   bool json = false;
 };
-
-// JSON has no NaN and no infinity.
-Json finite_or_null(double value) {
-  return std::isfinite(value) ? Json(value) : Json();
-}
 
 Json as_json(const Experiment& experiment, const Evaluation& result, const EntropyFloor& floor,
              const RunMetrics& metrics) {

@@ -10,6 +10,7 @@
 #include "experiment/checkpoint.h"
 #include "experiment/keys.h"
 #include "experiment/training_checkpoint.h"
+#include "experiment/value_json.h"
 #include "io/tensor_archive.h"
 #include "semfuse/error.h"
 #include "terminal.h"
@@ -143,22 +144,10 @@ std::string model_text(const Terminal& terminal, const std::string& file, const 
   return text;
 }
 
-Json json_of(const Value& value) {
-  if (const auto* truth = value.as<bool>()) return *truth;
-  if (const auto* whole = value.as<std::int64_t>()) return *whole;
-  if (const auto* number = value.as<double>()) return *number;
-  if (const auto* text = value.as<std::string>()) return *text;
-  Json list = Json::array();
-  if (const auto* values = value.as<std::vector<Value>>()) {
-    for (const Value& item : *values) list.push_back(json_of(item));
-  }
-  return list;
-}
-
 Json model_json(const std::string& file, const Checkpoint& checkpoint) {
   const LanguageModel& model = checkpoint.model;
   Json configuration = Json::object();
-  for (const Key& key : experiment_keys()) configuration[key.full_name()] = json_of(key.get(checkpoint.experiment));
+  for (const Key& key : experiment_keys()) configuration[key.full_name()] = to_json(key.get(checkpoint.experiment));
   Json parameters = Json::array();
   for (const NamedParameter& parameter : model.parameters()) {
     parameters.push_back({{"name", parameter.name},

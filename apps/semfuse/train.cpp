@@ -12,6 +12,7 @@
 #include "experiment/run_log.h"
 #include "interrupt.h"
 #include "io/file.h"
+#include "io/json.h"
 #include "model/network.h"
 #include "progress.h"
 #include "run_folder.h"
@@ -72,11 +73,6 @@ void require_memory_for(const Experiment& experiment, const Vocabulary& vocabula
   const Network network(experiment.model, vocabulary.size(), experiment.model.fusion ? bank.size() : 0);
   require_memory(8.0 * sizeof(float) * static_cast<double>(network.layout().block_size()), "this model",
                  "make the model smaller");
-}
-
-// JSON has no NaN and no infinity.
-Json finite_or_null(double value) {
-  return std::isfinite(value) ? Json(value) : Json();
 }
 
 Json evaluation_json(const LoggedEvaluation& evaluation) {

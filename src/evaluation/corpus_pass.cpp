@@ -1,19 +1,17 @@
 #include "evaluation/corpus_pass.h"
 
-#include <algorithm>
 #include <vector>
 
 #include "batching/encoded_corpus.h"
 #include "core/thread_pool.h"
 #include "kernels/softmax.h"
-#include "model/forward_pass.h"
 #include "semfuse/error.h"
 
 namespace semfuse {
 
-void for_each_target(const LanguageModel& model, std::span<const Sentence> sentences, const EvaluationOptions& options,
-                     const std::function<void(std::size_t target, double cross_entropy)>& visit) {
-  constexpr std::size_t kSentences = 64;  // Of a pass.
+void for_each_batch(const LanguageModel& model, std::span<const Sentence> sentences, const EvaluationOptions& options,
+                    const std::function<void(const Batch& batch, ForwardPass& pass)>& visit) {
+  constexpr std::size_t kBatchTokens = 1024;  // Sentences go together as long as they have no more tokens.
   if (sentences.empty()) throw Error("there is no sentence to evaluate on");
   const EncodedCorpus corpus(sentences, model.vocabulary(), model.options().fusion ? &model.feature_bank() : nullptr,
                              options.count_end, options.max_length);
@@ -21,11 +19,22 @@ void for_each_target(const LanguageModel& model, std::span<const Sentence> sente
   ForwardPass pass(model.network(), pool);
   pass.set_weights(model.weights());
   std::vector<std::size_t> indices;
-  for (std::size_t first = 0; first < corpus.size(); first += indices.size()) {
+  for (std::size_t next = 0; next < corpus.size();) {
     indices.clear();
-    for (std::size_t s = first; s < std::min(first + kSentences, corpus.size()); ++s) indices.push_back(s);
-    const Batch batch = corpus.batch(indices);
-    std::vector<double> cross_entropies(batch.num_tokens());
+    std::size_t tokens = 0;
+    do {
+      tokens += corpus.length(next);
+      indices.push_back(next++);
+    } while (next < corpus.size() && tokens + corpus.length(next) <= kBatchTokens);
+    visit(corpus.batch(indices), pass);
+  }
+}
+
+void for_each_target(const LanguageModel& model, std::span<const Sentence> sentences, const EvaluationOptions& options,
+                     const std::function<void(std::size_t target, double cross_entropy)>& visit) {
+  std::vector<double> cross_entropies;
+  for_each_batch(model, sentences, options, [&](const Batch& batch, ForwardPass& pass) {
+    cross_entropies.resize(batch.num_tokens());
     pass.run(batch, [&](const Shard& shard, Matrix logits, Matrix) {
       for (std::size_t t = 0; t < shard.num_tokens; ++t) {
         const auto target = static_cast<std::size_t>(batch.targets[shard.first_token + t]);
@@ -36,7 +45,7 @@ void for_each_target(const LanguageModel& model, std::span<const Sentence> sente
     for (std::size_t t = 0; t < cross_entropies.size(); ++t) {
       visit(static_cast<std::size_t>(batch.targets[t]), cross_entropies[t]);
     }
-  }
+  });
 }
 
 }  // namespace semfuse

@@ -1,12 +1,17 @@
-// The cross-entropy of every position of a list of sentences.
+// Forward passes over a list of sentences, batch by batch.
 #pragma once
 
 #include <functional>
 #include <span>
 
+#include "model/forward_pass.h"
 #include "semfuse/evaluation.h"
 
 namespace semfuse {
+
+// Calls visit(batch, pass), which runs the pass, for the sentences in their order. Throws Error like evaluate().
+void for_each_batch(const LanguageModel& model, std::span<const Sentence> sentences, const EvaluationOptions& options,
+                    const std::function<void(const Batch& batch, ForwardPass& pass)>& visit);
 
 // Calls visit(target, cross-entropy in nats) for every position, in the order of the text, from one thread. Throws
 // Error like evaluate().

@@ -4,18 +4,15 @@
 #include <cmath>
 #include <limits>
 
-#include "batching/encoded_corpus.h"
 #include "core/nearest_word.h"
+#include "evaluation/corpus_pass.h"
 #include "kernels/softmax.h"
-#include "model/forward_pass.h"
 #include "semfuse/error.h"
 #include "semfuse/evaluation.h"
 
 namespace semfuse {
 
 namespace {
-
-constexpr std::size_t kBatchTokens = 1024;  // Sentences go together as long as they have no more tokens.
 
 struct Sums {
   double cross_entropy = 0.0;
@@ -84,44 +81,30 @@ Sums measure(const Batch& batch, const Shard& shard, Matrix logits, Matrix featu
 }  // namespace
 
 Evaluation evaluate(const LanguageModel& model, std::span<const Sentence> sentences, const EvaluationOptions& options) {
-  if (sentences.empty()) throw Error("there is no sentence to evaluate on");
   const std::vector<bool> held_out = held_out_flags(model.vocabulary(), options.held_out);
-  const Network& network = model.network();
-  const EncodedCorpus corpus(sentences, model.vocabulary(), model.options().fusion ? &model.feature_bank() : nullptr,
-                             options.count_end, options.max_length);
-  ThreadPool pool(thread_count(options.threads));
-  ForwardPass pass(network, pool);
-  pass.set_weights(model.weights());
-
+  const std::size_t num_features = model.network().num_features();
   Sums total;
-  std::vector<std::size_t> indices;
-  for (std::size_t next = 0; next < corpus.size();) {
-    indices.clear();
-    std::size_t tokens = 0;
-    do {
-      tokens += corpus.length(next);
-      indices.push_back(next++);
-    } while (next < corpus.size() && tokens + corpus.length(next) <= kBatchTokens);
-    const Batch batch = corpus.batch(indices);
+  std::size_t num_positions = 0;
+  for_each_batch(model, sentences, options, [&](const Batch& batch, ForwardPass& pass) {
     std::vector<Sums> shard_sums(batch.shards.size());
     pass.run(batch, [&](const Shard& shard, Matrix logits, Matrix feature_logits) {
       shard_sums[shard.index] = measure(batch, shard, logits, feature_logits, held_out);
     });
     for (const Sums& sums : shard_sums) total += sums;
-  }
+    num_positions += batch.num_tokens();
+  });
 
   constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
-  const auto positions = static_cast<double>(corpus.num_tokens());
+  const auto positions = static_cast<double>(num_positions);
   const auto mean = [](double sum, std::size_t count) { return count > 0 ? sum / static_cast<double>(count) : kNone; };
-  return {.attention = model.options().attention,
-          .num_positions = corpus.num_tokens(),
-          .perplexity = std::exp(total.cross_entropy / positions),
-          .seen_only_perplexity = std::exp(mean(total.seen_cross_entropy, total.seen)),
-          .feature_mse = network.num_features() > 0
-                             ? total.squared_error / (positions * static_cast<double>(network.num_features()))
-                             : kNone,
-          .held_out_cross_entropy = mean(total.held_out_cross_entropy, total.held_out),
-          .after_held_out_cross_entropy = mean(total.after_cross_entropy, total.after)};
+  return {
+      .attention = model.options().attention,
+      .num_positions = num_positions,
+      .perplexity = std::exp(total.cross_entropy / positions),
+      .seen_only_perplexity = std::exp(mean(total.seen_cross_entropy, total.seen)),
+      .feature_mse = num_features > 0 ? total.squared_error / (positions * static_cast<double>(num_features)) : kNone,
+      .held_out_cross_entropy = mean(total.held_out_cross_entropy, total.held_out),
+      .after_held_out_cross_entropy = mean(total.after_cross_entropy, total.after)};
 }
 
 }  // namespace semfuse

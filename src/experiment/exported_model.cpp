@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "experiment/keys.h"
+#include "experiment/value_json.h"
 #include "io/file.h"
 #include "io/quoted_text.h"
 #include "semfuse/error.h"
@@ -15,23 +16,11 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-Json json_of(const Value& value) {
-  if (const auto* truth = value.as<bool>()) return *truth;
-  if (const auto* whole = value.as<std::int64_t>()) return *whole;
-  if (const auto* number = value.as<double>()) return *number;
-  if (const auto* text = value.as<std::string>()) return *text;
-  Json list = Json::array();
-  if (const auto* values = value.as<std::vector<Value>>()) {
-    for (const Value& item : *values) list.push_back(json_of(item));
-  }
-  return list;
-}
-
 std::string config_json(const Checkpoint& checkpoint) {
   const LanguageModel& model = checkpoint.model;
   Json config = {{"format", "semfuse-export-1"}};
   for (const Key& key : experiment_keys()) {
-    if (key.section == "model") config[key.name] = json_of(key.get(checkpoint.experiment));
+    if (key.section == "model") config[key.name] = to_json(key.get(checkpoint.experiment));
   }
   config["vocab_size"] = model.vocabulary().size();
   config["features"] = model.options().fusion ? model.feature_bank().names() : std::vector<std::string>();

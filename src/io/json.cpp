@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include <algorithm>
 #include <set>
 #include <string>
@@ -64,6 +66,10 @@ json parse_json(std::string_view text, std::string_view origin, std::size_t max_
   } catch (const json::exception&) {
     throw Error(fmt::format("{}: JSON with a number out of range; write the file anew", origin));
   }
+}
+
+nlohmann::ordered_json finite_or_null(double value) {
+  return std::isfinite(value) ? nlohmann::ordered_json(value) : nlohmann::ordered_json();
 }
 
 }  // namespace semfuse

@@ -1,4 +1,5 @@
 #include "report/ablation.h"
+#include "io/json.h"
 
 #include <fmt/format.h>
 
@@ -38,11 +39,6 @@ std::string text_of(const MeanInterval& value, int digits) {
   if (std::isnan(value.mean)) return "–";
   if (std::isnan(value.half_width)) return fmt::format("{:.{}f}", value.mean, digits);
   return fmt::format("{:.{}f} ± {:.{}f}", value.mean, digits, value.half_width, digits);
-}
-
-// JSON has no NaN and no infinity.
-Json finite_or_null(double value) {
-  return std::isfinite(value) ? Json(value) : Json();
 }
 
 Json json_of(const MeanInterval& value) {

@@ -21,7 +21,8 @@ std::string escaped_html(std::string_view text) {
         result += "&quot;";
         break;
       default:
-        result += c;
+        // XML has no other control characters.
+        result += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
     }
   }
   return result;

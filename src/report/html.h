@@ -7,7 +7,7 @@
 
 namespace semfuse {
 
-// The text with &, <, > and " replaced.
+// The text with &, <, > and " replaced, and control characters by spaces; also for SVG.
 std::string escaped_html(std::string_view text);
 
 // A table whose first row is its heading and whose first column names the rows. Cells are HTML already.

@@ -1,4 +1,5 @@
 #include "report/plot.h"
+#include "report/html.h"
 
 #include <fmt/format.h>
 
@@ -72,27 +73,6 @@ std::string number(double value) {
   return fmt::format("{:.6g}", value);
 }
 
-std::string escaped(std::string_view text) {
-  std::string result;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        result += "&amp;";
-        break;
-      case '<':
-        result += "&lt;";
-        break;
-      case '>':
-        result += "&gt;";
-        break;
-      default:
-        // XML has no other control characters.
-        result += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
-    }
-  }
-  return result;
-}
-
 // One plot of the picture: the frame's corner, its size, and what is drawn in it.
 class Panel {
  public:
@@ -103,7 +83,7 @@ class Panel {
 
   std::string svg() const {
     std::string text = fmt::format("<text x=\"{}\" y=\"{}\" class=\"title\">{}</text>\n", kLeft, number(top_ - 14.0),
-                                   escaped(plot_.title));
+                                   escaped_html(plot_.title));
     for (const double tick : y_.ticks) {
       const std::string at = number(y_place(tick));
       text += fmt::format("<line x1=\"{0}\" y1=\"{1}\" x2=\"{2}\" y2=\"{1}\" class=\"grid\"/>", kLeft, at,
@@ -122,7 +102,7 @@ class Panel {
     text += fmt::format("<line x1=\"{0}\" y1=\"{1}\" x2=\"{2}\" y2=\"{1}\" class=\"axis\"/>\n", kLeft, number(bottom),
                         kLeft + kInnerWidth);
     text += fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"middle\">{}</text>\n", kLeft + kInnerWidth / 2,
-                        number(bottom + 36.0), escaped(plot_.x_label));
+                        number(bottom + 36.0), escaped_html(plot_.x_label));
     for (std::size_t i = 0; i < plot_.series.size(); ++i) text += series_svg(i);
     return text;
   }
@@ -166,7 +146,7 @@ class Panel {
     if (plot_.series.size() > 1) {
       const double y = top_ + 6.0 + 17.0 * static_cast<double>(index);
       text += fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"end\" fill=\"{}\">{}</text>\n", kLeft + kInnerWidth,
-                          number(y), colour, escaped(series.name));
+                          number(y), colour, escaped_html(series.name));
     }
     return text;
   }

@@ -6,6 +6,7 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 
+#include "io/json.h"
 #include "report/published.h"
 
 namespace semfuse {
@@ -14,13 +15,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json number(double value) {
-  return std::isfinite(value) ? Json(value) : Json();
-}
-
 Json numbers(const std::vector<double>& values) {
   Json list = Json::array();
-  for (const double value : values) list.push_back(number(value));
+  for (const double value : values) list.push_back(finite_or_null(value));
   return list;
 }
 
@@ -42,14 +39,14 @@ Json metric_json(const Metric& metric) {
   const bool applies = std::isfinite(metric.values.empty() ? NAN : metric.values.front());
   if (!applies && !std::isfinite(metric.published)) return Json();
   const Estimate e = estimate(metric.values);
-  return {{"published", number(metric.published)},
-          {"mean", number(e.mean)},
-          {"ci95", {number(e.low), number(e.high)}},
+  return {{"published", finite_or_null(metric.published)},
+          {"mean", finite_or_null(e.mean)},
+          {"ci95", {finite_or_null(e.low), finite_or_null(e.high)}},
           {"values", numbers(metric.values)}};
 }
 
 Json estimate_json(const Estimate& e) {
-  return {{"mean", number(e.mean)}, {"ci95", {number(e.low), number(e.high)}}};
+  return {{"mean", finite_or_null(e.mean)}, {"ci95", {finite_or_null(e.low), finite_or_null(e.high)}}};
 }
 
 Json counts_json(const std::vector<RunMetrics>& runs, ControlCounts ControlMetrics::*which) {
@@ -170,7 +167,7 @@ std::string results_json(const Reproduction& r) {
                {"seeds", std::move(seeds)},
                {"held_out", r.paper_held_out ? "paper" : "random"},
                {"held_out_words", std::move(held_out_words)},
-               {"entropy_floor_ppl", number(r.entropy_floor_ppl)},
+               {"entropy_floor_ppl", finite_or_null(r.entropy_floor_ppl)},
                {"seconds", r.seconds}};
   for (const bool fusion : {false, true}) {
     const char* model = fusion ? "fusion" : "baseline";
@@ -198,7 +195,7 @@ std::string results_json(const Reproduction& r) {
     const double change = (estimate(fusion).mean / estimate(baseline).mean - 1.0) * 100.0;
     json["focus"][focus_words()[i]] = {{"baseline", metric_json({"", "", p.baseline, baseline})},
                                        {"fusion", metric_json({"", "", p.fusion, fusion})},
-                                       {"change_percent", number(change)},
+                                       {"change_percent", finite_or_null(change)},
                                        {"published_change_percent", (p.fusion / p.baseline - 1.0) * 100.0}};
   }
   for (const bool fusion : {false, true}) {

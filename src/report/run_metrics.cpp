@@ -149,13 +149,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json number(double value) {
-  return std::isfinite(value) ? Json(value) : Json();
-}
-
 Json numbers(const std::vector<double>& values) {
   Json list = Json::array();
-  for (const double value : values) list.push_back(number(value));
+  for (const double value : values) list.push_back(finite_or_null(value));
   return list;
 }
 
@@ -199,8 +195,9 @@ constexpr ControlField kControlFields[] = {{"hard_positive", &ControlMetrics::ha
 std::string to_json(const RunMetrics& metrics) {
   Json focus = Json::array();
   for (const WordCrossEntropy& word : metrics.focus) {
-    focus.push_back(
-        {{"word", word.word}, {"occurrences", word.occurrences}, {"cross_entropy", number(word.cross_entropy)}});
+    focus.push_back({{"word", word.word},
+                     {"occurrences", word.occurrences},
+                     {"cross_entropy", finite_or_null(word.cross_entropy)}});
   }
   Json controls;
   if (metrics.controls) {
@@ -217,14 +214,14 @@ std::string to_json(const RunMetrics& metrics) {
   const Json json = {{"seed", metrics.seed},
                      {"attention", metrics.attention},
                      {"held_out", metrics.held_out},
-                     {"ppl", number(metrics.ppl)},
-                     {"seen_only_ppl", number(metrics.seen_only_ppl)},
-                     {"feature_mse", number(metrics.feature_mse)},
+                     {"ppl", finite_or_null(metrics.ppl)},
+                     {"seen_only_ppl", finite_or_null(metrics.seen_only_ppl)},
+                     {"feature_mse", finite_or_null(metrics.feature_mse)},
                      {"ppl_by_epoch", numbers(metrics.ppl_by_epoch)},
                      {"parameters", metrics.parameters},
-                     {"step_ms", number(metrics.step_ms)},
-                     {"token_us", number(metrics.token_us)},
-                     {"seconds", number(metrics.seconds)},
+                     {"step_ms", finite_or_null(metrics.step_ms)},
+                     {"token_us", finite_or_null(metrics.token_us)},
+                     {"seconds", finite_or_null(metrics.seconds)},
                      {"focus", std::move(focus)},
                      {"controls", std::move(controls)},
                      {"samples", std::move(samples)}};
