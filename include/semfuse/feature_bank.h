@@ -79,12 +79,24 @@ enum class MembershipKernel {
 
 std::string_view to_string(MembershipKernel kernel);
 
+// The low, medium and high of one attribute.
+struct Memberships {
+  std::array<double, 3> centers{};
+  std::array<double, 3> widths{};
+  bool operator==(const Memberships&) const = default;
+};
+
+// Of positivity, negativity and strength, the attributes that graded features are degrees of.
+using AttributeMemberships = std::array<Memberships, 3>;
+
 struct FeatureOptions {
   FeatureSet bank = FeatureSet::paper;
   MembershipKernel kernel = MembershipKernel::power;
   double kernel_base = 0.9;                         // Base b of the membership b^(|x - c| / bandwidth), in (0, 1).
   std::array<double, 3> centers = {0.2, 0.6, 1.0};  // Centres of low, medium, high: ascending, in [0, 1].
   double bandwidth = 0.35;                          // Width of a membership, above 0.
+  // A model that reads the features trains centres and widths, for each attribute and level its own, from these on.
+  bool learn_kernel = false;
   // Added to the strength of every row when the sentence ends in "!"; in [0, 1]. The paper's bank only.
   double exclamation_nudge = 0.2;
 };
@@ -100,6 +112,11 @@ class FeatureBank {
   const Lexicon& lexicon() const { return lexicon_; }
   const FeatureOptions& options() const { return options_; }
 
+  // As the options say, unless they were set.
+  const AttributeMemberships& memberships() const { return memberships_; }
+  // Throws Error unless centres ascend and widths are above 0.
+  void set_memberships(const AttributeMemberships& memberships);
+
   // The semantic matrix: rows for <bos>, the words, <eos>. Words that the lexicon lacks count as `other`.
   FeatureMatrix rows(const Sentence& sentence) const;
   // The same of a sentence that goes on: rows for <bos> and the words. As in the authors' code, the paper's bank
@@ -109,9 +126,14 @@ class FeatureBank {
   // What the features say of each entry by itself, in no sentence: lex(w), one row an id. <pad> has zeros only.
   FeatureMatrix word_rows(const Vocabulary& vocabulary) const;
 
+  // For the library itself: the same bank with the attribute x itself wherever this one has a degree of it.
+  FeatureBank ungraded() const;
+
  private:
   Lexicon lexicon_;
   FeatureOptions options_;
+  AttributeMemberships memberships_;
+  bool graded_ = true;
 };
 
 }  // namespace semfuse

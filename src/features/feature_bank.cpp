@@ -6,6 +6,7 @@
 #include <cmath>
 #include <utility>
 
+#include "features/graded_columns.h"
 #include "features/membership.h"
 #include "semfuse/error.h"
 
@@ -27,9 +28,10 @@ struct Token {
 // All that a feature may look at.
 struct SentenceContext {
   const FeatureOptions& options;
-  std::vector<Token> tokens;       // <bos>, the words, <eos>.
-  std::size_t first_subject_name;  // Row of the first subject name; number of tokens if there is none.
-  double nudge;                    // Added to every strength.
+  const AttributeMemberships* memberships;  // Null: attributes stay ungraded.
+  std::vector<Token> tokens;                // <bos>, the words, <eos>.
+  std::size_t first_subject_name;           // Row of the first subject name; number of tokens if there is none.
+  double nudge;                             // Added to every strength.
 };
 
 bool is_alphabetic(std::string_view text) {
@@ -84,36 +86,41 @@ double is_question(const SentenceContext& sentence, Row t) {
   return sentence.tokens[t].text == "?";
 }
 
-// low, med, high.
+// Indices of AttributeMemberships and of Memberships.
+enum Attribute : std::size_t { positive, negative, strong };
 enum Level : std::size_t { low, med, high };
 
-template <Level level>
-double degree(const FeatureOptions& options, double x) {
-  return membership(x, options.centers[level], options);
+template <Attribute attribute, Level level>
+double degree(const SentenceContext& sentence, double x) {
+  if (sentence.memberships == nullptr) return x;
+  // Training grades attributes that are floats in ungraded rows; so that it sees the same degrees, bit by bit.
+  if (sentence.options.learn_kernel) x = static_cast<double>(static_cast<float>(x));
+  const Memberships& levels = (*sentence.memberships)[attribute];
+  return membership(x, levels.centers[level], levels.widths[level], sentence.options);
 }
 
 template <Level level>
 double positivity(const SentenceContext& sentence, Row t) {
-  return degree<level>(sentence.options, std::max(0.0, sentence.tokens[t].polarity));
+  return degree<positive, level>(sentence, std::max(0.0, sentence.tokens[t].polarity));
 }
 
 template <Level level>
 double negativity(const SentenceContext& sentence, Row t) {
-  return degree<level>(sentence.options, std::max(0.0, -sentence.tokens[t].polarity));
+  return degree<negative, level>(sentence, std::max(0.0, -sentence.tokens[t].polarity));
 }
 
 // A token is as strong as the intensifier before it.
 template <Level level>
 double strength(const SentenceContext& sentence, Row t) {
   const double intensity = t == 0 ? 0.0 : sentence.tokens[t - 1].strength;
-  return degree<level>(sentence.options, std::min(1.0, intensity + sentence.nudge));
+  return degree<strong, level>(sentence, std::min(1.0, intensity + sentence.nudge));
 }
 
 // An intensifier is as strong as it says, and so is what follows it; the stronger of both where they meet.
 template <Level level>
 double strength_so_far(const SentenceContext& sentence, Row t) {
   const double before = t == 0 ? 0.0 : sentence.tokens[t - 1].strength;
-  return degree<level>(sentence.options, std::max(sentence.tokens[t].strength, before));
+  return degree<strong, level>(sentence, std::max(sentence.tokens[t].strength, before));
 }
 
 double coref_subject(const SentenceContext& sentence, Row t) {
@@ -174,6 +181,33 @@ constexpr Features semfuse_features() {
 
 constexpr Features kSemfuseFeatures = semfuse_features();
 
+// In both banks they are neighbours: the levels of the first attribute, then those of the next.
+constexpr std::array<GradedColumn, kNumGradedColumns> make_graded_columns() {
+  std::array<GradedColumn, kNumGradedColumns> columns{};
+  const auto* first =
+      std::find_if(kPaperFeatures.begin(), kPaperFeatures.end(), [](const Feature& f) { return f.name == "pos_low"; });
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    columns[i] = {static_cast<std::size_t>(first - kPaperFeatures.begin()) + i, i / 3, i % 3};
+  }
+  return columns;
+}
+
+constexpr std::array<GradedColumn, kNumGradedColumns> kGradedColumns = make_graded_columns();
+static_assert(kPaperFeatures[kGradedColumns.back().column].name == "str_high");
+
+bool is_graded(std::size_t column) {
+  return column >= kGradedColumns.front().column && column <= kGradedColumns.back().column;
+}
+
+AttributeMemberships memberships_of(const FeatureOptions& options) {
+  AttributeMemberships memberships;
+  for (Memberships& levels : memberships) {
+    levels.centers = options.centers;
+    levels.widths.fill(options.bandwidth);
+  }
+  return memberships;
+}
+
 const Features& features_of(const FeatureOptions& options) {
   return options.bank == FeatureSet::paper ? kPaperFeatures : kSemfuseFeatures;
 }
@@ -183,8 +217,9 @@ Token describe(std::string_view word, const Lexicon& lexicon) {
   return entry == nullptr ? Token{.text = word} : Token{word, entry->word_class, entry->polarity, entry->strength};
 }
 
-SentenceContext describe(const Sentence& sentence, const Lexicon& lexicon, const FeatureOptions& options) {
-  SentenceContext context = {options, {}, 0, 0.0};
+SentenceContext describe(const Sentence& sentence, const Lexicon& lexicon, const FeatureOptions& options,
+                         const AttributeMemberships* memberships) {
+  SentenceContext context = {options, memberships, {}, 0, 0.0};
   context.tokens.reserve(sentence.size() + 2);
   context.tokens.push_back({.text = "<bos>"});
   for (const std::string& word : sentence) context.tokens.push_back(describe(word, lexicon));
@@ -232,8 +267,32 @@ std::string_view to_string(MembershipKernel kernel) {
   }
 }
 
-FeatureBank::FeatureBank(Lexicon lexicon, FeatureOptions options) : lexicon_(std::move(lexicon)), options_(options) {
+const std::array<GradedColumn, kNumGradedColumns>& graded_columns() {
+  return kGradedColumns;
+}
+
+FeatureBank::FeatureBank(Lexicon lexicon, FeatureOptions options)
+    : lexicon_(std::move(lexicon)), options_(options), memberships_(memberships_of(options)) {
   check(options_);
+}
+
+void FeatureBank::set_memberships(const AttributeMemberships& memberships) {
+  for (const auto& [centers, widths] : memberships) {
+    // Negated, so that NaN is caught too.
+    if (!(centers[0] <= centers[1] && centers[1] <= centers[2])) {
+      throw Error(fmt::format("features: the centres {} do not ascend; sort them", fmt::join(centers, ", ")));
+    }
+    for (const double width : widths) {
+      if (!(width > 0.0)) throw Error(fmt::format("features: a width is {}; choose one above 0", width));
+    }
+  }
+  memberships_ = memberships;
+}
+
+FeatureBank FeatureBank::ungraded() const {
+  FeatureBank bank = *this;
+  bank.graded_ = false;
+  return bank;
 }
 
 const std::vector<std::string>& FeatureBank::names() const {
@@ -246,7 +305,7 @@ const std::vector<std::string>& FeatureBank::names() const {
 }
 
 FeatureMatrix FeatureBank::rows(const Sentence& sentence) const {
-  const SentenceContext context = describe(sentence, lexicon_, options_);
+  const SentenceContext context = describe(sentence, lexicon_, options_, graded_ ? &memberships_ : nullptr);
   FeatureMatrix matrix = {.num_rows = context.tokens.size(), .num_features = kNumFeatures, .values = {}};
   matrix.values.reserve(matrix.num_rows * matrix.num_features);
   for (Row t = 0; t < matrix.num_rows; ++t) {
@@ -260,15 +319,17 @@ FeatureMatrix FeatureBank::rows(const Sentence& sentence) const {
 FeatureMatrix FeatureBank::word_rows(const Vocabulary& vocabulary) const {
   // Nameless tokens around the word keep it off every place that means a role.
   constexpr Row kAlone = kObjectRow + 1;
-  SentenceContext context = {options_, std::vector<Token>(kAlone + 2), kAlone + 2, 0.0};
+  SentenceContext context = {options_, graded_ ? &memberships_ : nullptr, std::vector<Token>(kAlone + 2), kAlone + 2,
+                             0.0};
   FeatureMatrix matrix = {.num_rows = vocabulary.size(), .num_features = kNumFeatures, .values = {}};
   matrix.values.reserve(matrix.num_rows * matrix.num_features);
   for (std::size_t id = 0; id < vocabulary.size(); ++id) {
     const bool special = id <= static_cast<std::size_t>(Vocabulary::kEos);
     context.tokens[kAlone] = special ? Token{} : describe(vocabulary.entries()[id], lexicon_);
-    for (const Feature& feature : features_of(options_)) {
+    for (std::size_t f = 0; f < kNumFeatures; ++f) {
+      const Feature& feature = features_of(options_)[f];
       double value = feature.value(context, kAlone);
-      if (id == Vocabulary::kPad) value = 0.0;
+      if (id == Vocabulary::kPad) value = !graded_ && is_graded(f) ? static_cast<double>(kNoAttribute) : 0.0;
       if (id == Vocabulary::kBos && feature.name == "is_bos") value = 1.0;
       if (id == Vocabulary::kEos && feature.name == "is_eos") value = 1.0;
       matrix.values.push_back(static_cast<float>(value));

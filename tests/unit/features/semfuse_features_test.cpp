@@ -2,11 +2,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <string>
 #include <vector>
 
+#include "features/graded_columns.h"
 #include "features/membership.h"
+#include "semfuse/error.h"
 #include "semfuse/feature_bank.h"
 
 namespace semfuse {
@@ -104,6 +107,51 @@ TEST_F(SemfuseFeatures, AWordInASentenceHasItsRowWhereNoContextSpeaks) {
   const FeatureMatrix rows = bank_.rows(split_words("the the the the the very"));
   const FeatureMatrix words = bank_.word_rows(Vocabulary::from_words({"the", "very"}));
   EXPECT_TRUE(std::equal(rows.row(6), rows.row(6) + bank_.size(), words.row(4)));
+}
+
+TEST_F(SemfuseFeatures, MembershipsOfAnAttributeCanBeItsOwn) {
+  FeatureBank bank = bank_;
+  for (const Memberships& levels : bank.memberships()) {
+    EXPECT_EQ(levels, (Memberships{.centers = kOptions.centers, .widths = {0.35, 0.35, 0.35}}));
+  }
+  AttributeMemberships memberships = bank.memberships();
+  memberships[2].centers[2] = 0.9;
+  memberships[2].widths[2] = 0.2;
+  bank.set_memberships(memberships);
+  const Sentence sentence = split_words("very good");
+  const FeatureMatrix before = bank_.rows(sentence), after = bank.rows(sentence);
+  for (std::size_t t = 0; t < after.num_rows; ++t) {
+    for (std::size_t f = 0; f < after.num_features; ++f) {
+      if (bank.names()[f] == "str_high") continue;
+      EXPECT_EQ(after.row(t)[f], before.row(t)[f]) << t << bank.names()[f];
+    }
+  }
+  EXPECT_FLOAT_EQ(at(after, 1, "str_high"), static_cast<float>(std::pow(0.1, 0.5)));
+
+  std::swap(memberships[0].centers[0], memberships[0].centers[1]);
+  EXPECT_THROW(bank.set_memberships(memberships), Error);
+  memberships = bank.memberships();
+  memberships[1].widths[0] = 0.0;
+  EXPECT_THROW(bank.set_memberships(memberships), Error);
+}
+
+TEST_F(SemfuseFeatures, UngradedRowsHaveTheAttributes) {
+  const FeatureBank ungraded = bank_.ungraded();
+  const FeatureMatrix graded_rows = bank_.rows(split_words("very awful")),
+                      rows = ungraded.rows(split_words("very awful"));
+  for (const GradedColumn& graded : graded_columns()) {
+    const std::array<float, 3> of_very = {0.0f, 0.0f, 0.8f}, of_awful = {0.0f, 1.0f, 0.8f};
+    EXPECT_EQ(rows.row(1)[graded.column], of_very[graded.attribute]);
+    EXPECT_EQ(rows.row(2)[graded.column], of_awful[graded.attribute]);
+    const std::string level = std::array{"low", "med", "high"}[graded.level];
+    EXPECT_TRUE(bank_.names()[graded.column].ends_with(level));
+  }
+  EXPECT_EQ(at(rows, 2, "is_adj"), at(graded_rows, 2, "is_adj"));
+  const FeatureMatrix words = ungraded.word_rows(Vocabulary::from_words({"awful"}));
+  EXPECT_EQ(at(words, 0, "neg_low"), kNoAttribute);
+  EXPECT_EQ(at(words, 0, "is_adj"), 0.0f);
+  EXPECT_EQ(at(words, 1, "neg_low"), 0.0f);
+  EXPECT_EQ(at(words, 3, "neg_low"), 1.0f);
 }
 
 TEST(MembershipKernel, FallsAsNamed) {
