@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -61,6 +62,7 @@ class LanguageModel {
 
   const ModelOptions& options() const;
   const Vocabulary& vocabulary() const;
+  // If memberships are learned, the bank has those of the weights.
   const FeatureBank& feature_bank() const;
 
   std::size_t parameter_count() const;
@@ -88,8 +90,9 @@ class LanguageModel {
 
   // For the library itself.
   const Network& network() const;
-  ParameterBlock& weights();
   const ParameterBlock& weights() const;
+  // Changes the weights, and what is computed from them.
+  void change_weights(const std::function<void(ParameterBlock&)>& change);
 
  private:
   struct State;

@@ -91,10 +91,11 @@ std::vector<bool> parse_seen(const TensorArchive& archive, const Vocabulary& voc
 }
 
 // Compares what the configuration asks for with what the file holds, before anything of that size is allocated.
-void require_tensors(const TensorArchive& archive, const ModelOptions& options, std::size_t vocab_size,
+void require_tensors(const TensorArchive& archive, const Experiment& experiment, std::size_t vocab_size,
                      std::size_t num_features, const ArchiveKind& kind, const std::string& origin) {
+  const ModelOptions& options = experiment.model;
   if (options.layers > archive.tensors().size()) refuse(origin, "it has fewer layers than its configuration says");
-  const Network network(options, vocab_size, num_features);
+  const Network network(options, vocab_size, num_features, {}, experiment.features);
   for (const std::string_view prefix : kind.prefixes) {
     for (const ParameterInfo& wanted : network.layout().entries()) {
       const std::string name = fmt::format("{}{}", prefix, wanted.name);
@@ -167,8 +168,7 @@ Checkpoint parse_checkpoint(const TensorArchive& archive, const std::string& ori
     refuse(origin, "metadata features names other features than this version computes");
   }
 
-  require_tensors(archive, experiment.model, vocabulary.size(), experiment.model.fusion ? bank.size() : 0, kind,
-                  origin);
+  require_tensors(archive, experiment, vocabulary.size(), experiment.model.fusion ? bank.size() : 0, kind, origin);
   LanguageModel model(experiment.model, std::move(vocabulary), std::move(bank), experiment.seed);
   for (const NamedParameter& parameter : model.parameters()) {
     const std::span<const float> values = archive.floats(parameter.name);

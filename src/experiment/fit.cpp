@@ -68,6 +68,10 @@ std::optional<Misfit> find_misfit(const Experiment& experiment) {
                               "causal-baseline",
                               key, key)};
   }
+  if (!model.fusion && experiment.features.learn_kernel) {
+    return Misfit{{"features.learn_kernel", "model.fusion"},
+                  "features.learn_kernel needs model.fusion, which is false; set features.learn_kernel to false too"};
+  }
   const CorpusOptions& corpus = experiment.corpus;
   const std::size_t longest = corpus.second_clause > 0.0 ? kTwoClauseLength : kOneClauseLength;
   if (corpus.max_length < longest) {

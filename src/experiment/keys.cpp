@@ -221,6 +221,8 @@ std::vector<Key> make_keys() {
              "Base b of the power kernel b^(|x - c| / bandwidth)."),
       centers_key("Centres c of low, medium and high."),
       number("features", "bandwidth", {'(', 0, 1e6, ']'}, SEMFUSE_FIELD(features.bandwidth), "Width of a membership."),
+      boolean("features", "learn_kernel", SEMFUSE_FIELD(features.learn_kernel),
+              "Train centres and widths, of each attribute its own, from these on."),
       number("features", "exclamation_nudge", {'[', 0, 1, ']'}, SEMFUSE_FIELD(features.exclamation_nudge),
              "Added to every strength when the sentence ends in \"!\"; the paper's bank only."),
 

@@ -135,7 +135,7 @@ void resume_training(const TrainingCheckpoint& checkpoint, const std::string& or
   } catch (const Error& error) {
     throw Error(fmt::format("{}: {}", origin, error.what()));
   }
-  model.weights() = checkpoint.saved.model.weights();
+  model.change_weights([&](ParameterBlock& weights) { weights = checkpoint.saved.model.weights(); });
 }
 
 void save_training(const std::filesystem::path& path, const LanguageModel& model, const Trainer& trainer,

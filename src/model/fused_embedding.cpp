@@ -21,12 +21,16 @@ void PositionTable::reserve(std::size_t length) {
 }
 
 FusedEmbedding::FusedEmbedding(ParameterLayout& layout, LinearList& linears, std::size_t vocab_size, std::size_t width,
-                               std::size_t num_features, bool gated)
-    : width_(width), num_features_(num_features), table_(layout.add("tok.weight", {vocab_size, width})) {
+                               std::size_t num_features, bool gated, bool learned_features)
+    : width_(width),
+      num_features_(num_features),
+      learned_features_(learned_features && num_features > 0),
+      table_(layout.add("tok.weight", {vocab_size, width})) {
   if (num_features > 0) {
-    const Linear projection = linears.add("sem_proj", num_features, width, 0);
+    const std::size_t with_gradient = learned_features ? num_features : 0;
+    const Linear projection = linears.add("sem_proj", num_features, width, with_gradient);
     fusion_ = Fusion{.projection = projection, .gate = {}};
-    if (gated) fusion_->gate = linears.add("gate", width + num_features, width, width);
+    if (gated) fusion_->gate = linears.add("gate", width + num_features, width, width + with_gradient);
   }
 }
 
@@ -38,6 +42,7 @@ FusedEmbedding::Cache FusedEmbedding::allocate(const Batch& batch, Workspace& wo
     cache.joined = workspace.matrix(num_tokens, width_ + num_features_);
     cache.u = workspace.matrix(num_tokens, width_);
     if (fusion_->gate) cache.gate = workspace.matrix(num_tokens, width_);
+    if (learned_features_) cache.d_joined = workspace.matrix(num_tokens, width_ + num_features_);
   }
   return cache;
 }
@@ -74,16 +79,27 @@ void FusedEmbedding::forward(const Pass& pass, const Shard& shard, ConstMatrix p
 
 void FusedEmbedding::backward(const Pass& pass, const Shard& shard, Cache& cache, Matrix d_h) const {
   if (!fusion_) return;
+  const Matrix u = shard.rows_of(cache.u);
+  const Matrix d_joined = learned_features_ ? shard.rows_of(cache.d_joined) : Matrix();
   if (!fusion_->gate) {
     // h = e + u
-    const Matrix u = shard.rows_of(cache.u);
     for (std::size_t t = 0; t < shard.num_tokens; ++t) std::copy_n(d_h.row(t), width_, u.row(t));
-    return;
+  } else {
+    // h = e + u + gate ∘ u
+    fuse_backward(d_h, u, shard.rows_of(cache.gate));
+    // gate = σ(W_g [e; s]); features have a gradient only if they are learned.
+    if (learned_features_) {
+      pass.packed.backward(*fusion_->gate, shard.rows_of(cache.gate), d_joined, false);
+      add_rows(d_joined.column_range(0, width_), d_h);
+    } else {
+      pass.packed.backward(*fusion_->gate, shard.rows_of(cache.gate), d_h, true);
+    }
   }
-  // h = e + u + gate ∘ u
-  fuse_backward(d_h, shard.rows_of(cache.u), shard.rows_of(cache.gate));
-  // gate = σ(W_g [e; s]); features have no gradient.
-  pass.packed.backward(*fusion_->gate, shard.rows_of(cache.gate), d_h, true);
+  // u = W_s s
+  if (learned_features_) {
+    pass.packed.backward(fusion_->projection, u, d_joined.column_range(width_, num_features_),
+                         /*accumulate=*/fusion_->gate.has_value());
+  }
 }
 
 void FusedEmbedding::gradients(const Cache& cache, GradientTasks& tasks) const {

@@ -23,21 +23,25 @@ class PositionTable {
 
 class FusedEmbedding {
  public:
-  // Without features: plain embedding and positions. Without a gate: h = e + u + position.
+  // Without features: plain embedding and positions. Without a gate: h = e + u + position. If features are learned,
+  // backward gives their gradient too.
   FusedEmbedding(ParameterLayout& layout, LinearList& linears, std::size_t vocab_size, std::size_t width,
-                 std::size_t num_features, bool gated = true);
+                 std::size_t num_features, bool gated = true, bool learned_features = false);
 
   ParameterId table() const { return table_; }
   // The map W_s of the features; only with features.
   ParameterId feature_map() const { return fusion_->projection.weight; }
 
   struct Cache {
-    Matrix joined;  // [num_tokens, width + num_features]: embedding e and features s side by side
-    Matrix u;       // [num_tokens, width]: projected features; backward: their gradient
-    Matrix gate;    // [num_tokens, width]: σ(W_g [e; s]); backward: the gradient of its argument
-    Matrix h;       // [num_tokens, width]: e + u + gate ∘ u + position
+    Matrix joined;    // [num_tokens, width + num_features]: embedding e and features s side by side
+    Matrix u;         // [num_tokens, width]: projected features; backward: their gradient
+    Matrix gate;      // [num_tokens, width]: σ(W_g [e; s]); backward: the gradient of its argument
+    Matrix h;         // [num_tokens, width]: e + u + gate ∘ u + position
+    Matrix d_joined;  // [num_tokens, width + num_features]: the gate's part of the gradient of e, the gradient of s
   };
   Cache allocate(const Batch& batch, Workspace& workspace) const;
+  // The gradient of the features after backward; only if they are learned.
+  ConstMatrix d_features(const Cache& cache) const { return cache.d_joined.column_range(width_, num_features_); }
 
   void forward(const Pass& pass, const Shard& shard, ConstMatrix positions, Cache& cache) const;
   // d_h becomes the gradient of e.
@@ -54,6 +58,7 @@ class FusedEmbedding {
   };
   std::size_t width_;
   std::size_t num_features_;
+  bool learned_features_;
   ParameterId table_;
   std::optional<Fusion> fusion_;
 };

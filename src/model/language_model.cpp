@@ -27,7 +27,7 @@ struct LanguageModel::State {
 
 namespace {
 
-const ModelOptions& checked(const ModelOptions& options) {
+const ModelOptions& checked(const ModelOptions& options, const FeatureOptions& features) {
   const auto require = [](bool good, const char* rule) {
     if (!good) throw Error(fmt::format("model options: {}", rule));
   };
@@ -39,6 +39,7 @@ const ModelOptions& checked(const ModelOptions& options) {
   require(!options.fusion || options.feature_head > 0, "feature_head must be above 0");
   require(options.fusion || (!options.output_features && !options.open_vocabulary),
           "output_features and open_vocabulary need fusion");
+  require(options.fusion || !features.learn_kernel, "learn_kernel needs fusion");
   return options;
 }
 
@@ -47,15 +48,20 @@ const ModelOptions& checked(const ModelOptions& options) {
 LanguageModel::LanguageModel(const ModelOptions& options, Vocabulary vocabulary, FeatureBank bank, std::uint64_t seed) {
   const std::size_t vocab_size = vocabulary.size();
   const std::size_t num_features = options.fusion ? bank.size() : 0;
+  const FeatureOptions features = bank.options();
   std::vector<float> word_features;
-  if (options.fusion) word_features = bank.word_rows(vocabulary).values;
-  state_.reset(new State{.options = checked(options),
+  if (options.fusion) {
+    const FeatureMatrix rows =
+        features.learn_kernel ? bank.ungraded().word_rows(vocabulary) : bank.word_rows(vocabulary);
+    word_features = rows.values;
+  }
+  state_.reset(new State{.options = checked(options, features),
                          .vocabulary = std::move(vocabulary),
                          .bank = std::move(bank),
-                         .network{options, vocab_size, num_features, std::move(word_features)},
+                         .network{options, vocab_size, num_features, std::move(word_features), features},
                          .weights = {},
                          .seen = std::vector<bool>(vocab_size, true)});
-  state_->weights = state_->network.initial_weights(seed);
+  change_weights([&](ParameterBlock& weights) { weights = state_->network.initial_weights(seed); });
 }
 
 LanguageModel::LanguageModel(LanguageModel&&) noexcept = default;
@@ -74,11 +80,12 @@ const FeatureBank& LanguageModel::feature_bank() const {
 const Network& LanguageModel::network() const {
   return state_->network;
 }
-ParameterBlock& LanguageModel::weights() {
-  return state_->weights;
-}
 const ParameterBlock& LanguageModel::weights() const {
   return state_->weights;
+}
+void LanguageModel::change_weights(const std::function<void(ParameterBlock&)>& change) {
+  change(state_->weights);
+  if (const auto& layer = network().memberships()) state_->bank.set_memberships(layer->memberships(weights()));
 }
 std::size_t LanguageModel::parameter_count() const {
   return state_->network.layout().parameter_count();
@@ -98,7 +105,7 @@ void LanguageModel::set_parameter(std::string_view name, std::span<const float> 
   if (values.size() != info->size) {
     throw Error(fmt::format("parameter \"{}\" takes {} values, got {}", name, info->size, values.size()));
   }
-  std::copy(values.begin(), values.end(), state_->weights.vector(*info));
+  change_weights([&](ParameterBlock& weights) { std::copy(values.begin(), values.end(), weights.vector(*info)); });
 }
 
 std::vector<float> LanguageModel::logits(const Sentence& sentence) const {
@@ -139,7 +146,7 @@ void LanguageModel::set_seen(std::vector<bool> seen) {
           fmt::format("{} is not among the seen words; special entries always are", vocabulary().word(special)));
     }
   }
-  const Matrix table = weights().matrix(network().layout()[network().token_table()]);
+  const Matrix table = state_->weights.matrix(network().layout()[network().token_table()]);
   for (std::size_t id = 0; id < seen.size(); ++id) {
     if (!seen[id]) std::fill_n(table.row(id), table.cols(), 0.0f);
   }
@@ -175,10 +182,12 @@ LanguageModel LanguageModel::with_words(const std::vector<LexiconEntry>& words) 
   larger_seen.resize(larger.vocabulary().size(), false);
   larger.set_seen(std::move(larger_seen));
   // Every parameter is the same but the token table, whose first rows are.
-  for (const NamedParameter& parameter : parameters()) {
-    const ParameterInfo* info = larger.network().layout().find(parameter.name);
-    std::copy(parameter.values.begin(), parameter.values.end(), larger.weights().vector(*info));
-  }
+  larger.change_weights([&](ParameterBlock& larger_weights) {
+    for (const NamedParameter& parameter : parameters()) {
+      const ParameterInfo* info = larger.network().layout().find(parameter.name);
+      std::copy(parameter.values.begin(), parameter.values.end(), larger_weights.vector(*info));
+    }
+  });
   return larger;
 }
 

@@ -34,10 +34,11 @@ Linear LinearList::add(ParameterId weight, std::optional<ParameterId> bias, std:
 }
 
 Linear LinearList::add(ParameterId weight, ParameterId row_map, const float* row_features,
-                       std::size_t inputs_with_gradient) {
+                       const MembershipLayer* memberships, std::size_t inputs_with_gradient) {
   add(weight, std::nullopt, inputs_with_gradient);
   all_.back().row_map = row_map;
   all_.back().row_features = row_features;
+  all_.back().memberships = memberships;
   return all_.back();
 }
 
@@ -64,6 +65,7 @@ PackedWeights::PackedWeights(const ParameterLayout& layout, const std::vector<Li
     if (linear.row_map) {
       entry.row_map = layout[*linear.row_map];
       entry.row_features = linear.row_features;
+      entry.memberships = linear.memberships;
       entry.sum = AlignedFloats(linear.outputs * linear.inputs);
     }
     entry.forward = {.data = next, .depth = linear.inputs, .cols = linear.outputs};
@@ -91,8 +93,15 @@ void PackedWeights::refresh(const ParameterBlock& weights, ThreadPool& pool) {
     const ConstMatrix weight = weights.matrix(entry.weight);
     const ConstMatrix map = weights.matrix(*entry.row_map);
     std::copy_n(weight.data(), entry.sum.size(), entry.sum.data());
-    add_mapped_rows({entry.row_features, weight.rows(), map.cols()}, map,
-                    {entry.sum.data(), weight.rows(), weight.cols()});
+    const ConstMatrix features(entry.row_features, weight.rows(), map.cols());
+    const Matrix sum(entry.sum.data(), weight.rows(), weight.cols());
+    if (entry.memberships) {
+      AlignedFloats graded(weight.rows() * map.cols());
+      entry.memberships->grade(weights, features, {graded.data(), weight.rows(), map.cols()});
+      add_mapped_rows({graded.data(), weight.rows(), map.cols()}, map, sum);
+    } else {
+      add_mapped_rows(features, map, sum);
+    }
   }
   pool.run(tasks_.size(), [&](std::size_t index, std::size_t) {
     const Task& task = tasks_[index];

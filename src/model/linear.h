@@ -11,6 +11,7 @@
 #include "core/parameter_block.h"
 #include "core/thread_pool.h"
 #include "kernels/matmul.h"
+#include "model/membership_layer.h"
 
 namespace semfuse {
 
@@ -24,8 +25,9 @@ struct Linear {
   std::size_t index = 0;                 // Place in LinearList.
 
   // The matrix may be more than its parameter: weight + row_features · row_mapᵀ, packed so, backward alike.
-  std::optional<ParameterId> row_map;   // [inputs, features]
-  const float* row_features = nullptr;  // [outputs, features], of the network.
+  std::optional<ParameterId> row_map;            // [inputs, features]
+  const float* row_features = nullptr;           // [outputs, features], of the network.
+  const MembershipLayer* memberships = nullptr;  // If there are some, row_features are ungraded.
 };
 
 // rows [n, width] += features [n, F] · mapᵀ for map [width, F]
@@ -41,7 +43,8 @@ class LinearList {
   // A map over parameters that exist already.
   Linear add(ParameterId weight, std::optional<ParameterId> bias, std::size_t inputs_with_gradient);
   // A map whose rows also read features.
-  Linear add(ParameterId weight, ParameterId row_map, const float* row_features, std::size_t inputs_with_gradient);
+  Linear add(ParameterId weight, ParameterId row_map, const float* row_features, const MembershipLayer* memberships,
+             std::size_t inputs_with_gradient);
 
   const std::vector<Linear>& all() const { return all_; }
 
@@ -71,6 +74,7 @@ class PackedWeights {
     PackedMatrix backward;
     std::optional<ParameterInfo> row_map;
     const float* row_features = nullptr;
+    const MembershipLayer* memberships = nullptr;
     AlignedFloats sum;  // The whole matrix, if it has more than its parameter.
   };
   struct Task {

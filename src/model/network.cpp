@@ -13,23 +13,31 @@ namespace semfuse {
 namespace {
 
 Linear add_token_head(LinearList& linears, const FusedEmbedding& embedding, const ModelOptions& options,
-                      const std::vector<float>& word_features) {
+                      const std::vector<float>& word_features, const std::optional<MembershipLayer>& memberships) {
   if (!options.output_features || word_features.empty()) {
     return linears.add(embedding.table(), std::nullopt, options.width);
   }
-  return linears.add(embedding.table(), embedding.feature_map(), word_features.data(), options.width);
+  return linears.add(embedding.table(), embedding.feature_map(), word_features.data(),
+                     memberships ? &*memberships : nullptr, options.width);
+}
+
+std::optional<MembershipLayer> add_memberships(ParameterLayout& layout, std::size_t num_features,
+                                               const FeatureOptions& features) {
+  if (num_features == 0 || !features.learn_kernel) return std::nullopt;
+  return MembershipLayer(layout, features);
 }
 
 }  // namespace
 
 Network::Network(const ModelOptions& options, std::size_t vocab_size, std::size_t num_features,
-                 std::vector<float> word_features)
+                 std::vector<float> word_features, const FeatureOptions& features)
     : options_(options),
       vocab_size_(vocab_size),
       num_features_(num_features),
       word_features_(std::move(word_features)),
-      embedding_(layout_, linears_, vocab_size, options.width, num_features, options.gate),
-      token_head_(add_token_head(linears_, embedding_, options, word_features_)) {
+      embedding_(layout_, linears_, vocab_size, options.width, num_features, options.gate, features.learn_kernel),
+      memberships_(add_memberships(layout_, num_features, features)),
+      token_head_(add_token_head(linears_, embedding_, options, word_features_, memberships_)) {
   assert(word_features_.empty() || word_features_.size() == vocab_size * num_features);
   for (std::size_t layer = 0; layer < options.layers; ++layer) layers_.emplace_back(layout_, linears_, options, layer);
   if (num_features > 0) feature_head_.emplace(linears_, options.width, options.feature_head, num_features);
@@ -61,6 +69,7 @@ ParameterBlock Network::initial_weights(std::uint64_t seed) const {
       for (std::size_t i = 0; i < info.size; ++i) w[i] = static_cast<float>((2.0 * random.uniform(i) - 1.0) * bound);
     };
     const auto ends_with = [&](std::string_view suffix) { return info.name.ends_with(suffix); };
+    if (info.name.starts_with("memberships.")) continue;  // They begin at 0.
     if (info.name == "tok.weight") {
       for (std::size_t i = 0; i < info.size; ++i) weights.vector(info)[i] = static_cast<float>(random.normal(i));
     } else if (ends_with("norm1.weight") || ends_with("norm2.weight")) {

@@ -16,9 +16,10 @@ namespace semfuse {
 class Network {
  public:
   // `num_features` is 0 for a model without fusion. `word_features` [vocab_size, num_features] are the rows lex(w) of
-  // the output rows and the class loss; a network without them serves for its layout, or if neither is used.
+  // the output rows and the class loss; a network without them serves for its layout, or if neither is used. If
+  // `features` says that memberships are learned, both they and the batches of training are ungraded.
   Network(const ModelOptions& options, std::size_t vocab_size, std::size_t num_features,
-          std::vector<float> word_features = {});
+          std::vector<float> word_features = {}, const FeatureOptions& features = {});
 
   const ModelOptions& options() const { return options_; }
   std::size_t vocab_size() const { return vocab_size_; }
@@ -29,7 +30,7 @@ class Network {
   ParameterId token_table() const { return embedding_.table(); }
   // The map W_s of the features; only with features.
   ParameterId feature_map() const { return embedding_.feature_map(); }
-  // lex(w), a row for each id; empty if there are none.
+  // lex(w), a row for each id, ungraded if memberships are learned; empty if there are none.
   ConstMatrix word_features() const {
     return word_features_.empty() ? ConstMatrix() : ConstMatrix(word_features_.data(), vocab_size_, num_features_);
   }
@@ -58,6 +59,7 @@ class Network {
   void gradients(const Activations& activations, GradientTasks& tasks) const;
 
   const FusedEmbedding& embedding() const { return embedding_; }
+  const std::optional<MembershipLayer>& memberships() const { return memberships_; }
   const std::optional<FeatureHead>& feature_head() const { return feature_head_; }
 
   // Floating-point operations of the matrix products of forward and backward on real tokens: 2mnk each, backward twice
@@ -72,6 +74,7 @@ class Network {
   ParameterLayout layout_;
   LinearList linears_{layout_};
   FusedEmbedding embedding_;
+  std::optional<MembershipLayer> memberships_;
   Linear token_head_;
   std::vector<EncoderLayer> layers_;
   std::optional<FeatureHead> feature_head_;

@@ -11,6 +11,7 @@ OutputRows::OutputRows(const Network& network, std::vector<TokenId> words, std::
     : network_(network),
       words_(std::move(words)),
       features_(std::move(features)),
+      ungraded_(network.memberships() ? features_ : std::vector<float>()),
       bias_(std::move(bias)),
       num_rows_(words_.empty() ? features_.size() / network.num_features() : words_.size()),
       width_(network.options().width),
@@ -29,6 +30,9 @@ void OutputRows::refresh(const ParameterBlock& weights, std::span<const std::uin
   for (std::size_t i = 0; i < words_.size(); ++i) {
     const auto word = static_cast<std::size_t>(words_[i]);
     if (identity.empty() || identity[word] != 0) std::copy_n(table.row(word), width_, rows.row(i));
+  }
+  if (!ungraded_.empty()) {
+    network_.memberships()->grade(weights, ungraded(), {features_.data(), num_rows_, network_.num_features()});
   }
   if (!features_.empty()) {
     add_mapped_rows(features(), weights.matrix(network_.layout()[network_.feature_map()]), rows);
@@ -69,6 +73,18 @@ void OutputRows::add_gradients(std::span<const std::uint8_t> identity, Parameter
     matmul_transposed_a(d_rows, features(), gradients.matrix(network_.layout()[network_.feature_map()]),
                         /*accumulate=*/true);
   }
+}
+
+void OutputRows::add_gradients(const ParameterBlock& weights, MembershipLayer::Gradient& gradient) const {
+  if (ungraded_.empty()) return;
+  const ConstMatrix map = weights.matrix(network_.layout()[network_.feature_map()]);
+  AlignedFloats packed(packed_size(map.rows(), map.cols()));
+  pack(map, packed.data());
+  AlignedFloats numbers(features_.size());
+  const Matrix d_features(numbers.data(), num_rows_, map.cols());
+  matmul({d_rows_.data(), num_rows_, width_}, {.data = packed.data(), .depth = map.rows(), .cols = map.cols()},
+         d_features, {});
+  network_.memberships()->add_rows(weights, ungraded(), d_features, gradient);
 }
 
 }  // namespace semfuse

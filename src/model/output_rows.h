@@ -13,8 +13,9 @@ namespace semfuse {
 
 class OutputRows {
  public:
-  // Row i is E[words[i]], if there are words, plus W_s · features row i, if there are features [rows, num_features];
-  // bias [rows], if there is one, is added to the logits. `network` must outlive it.
+  // Row i is E[words[i]], if there are words, plus W_s · features row i, if there are features [rows, num_features],
+  // ungraded if memberships are learned; bias [rows], if there is one, is added to the logits. `network` must outlive
+  // it.
   OutputRows(const Network& network, std::vector<TokenId> words, std::vector<float> features, std::vector<float> bias);
 
   std::size_t size() const { return num_rows_; }
@@ -30,13 +31,17 @@ class OutputRows {
   void gradients(ConstMatrix d_logits, ConstMatrix hidden, GradientTasks& tasks);
   // Adds the gradient of the rows to that of E and W_s; once a step, after the last chunk.
   void add_gradients(std::span<const std::uint8_t> identity, ParameterBlock& gradients) const;
+  // The same for the memberships that grade the features, if they are learned.
+  void add_gradients(const ParameterBlock& weights, MembershipLayer::Gradient& gradient) const;
 
  private:
   ConstMatrix features() const { return {features_.data(), num_rows_, network_.num_features()}; }
+  ConstMatrix ungraded() const { return {ungraded_.data(), num_rows_, network_.num_features()}; }
 
   const Network& network_;
   std::vector<TokenId> words_;
   std::vector<float> features_;
+  std::vector<float> ungraded_;  // If memberships are learned; features_ are then those of this step.
   std::vector<float> bias_;
   std::size_t num_rows_;
   std::size_t width_;

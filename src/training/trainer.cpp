@@ -48,6 +48,17 @@ std::vector<TokenId> shown_words(const LanguageModel& model, std::span<const Sen
   return {shown.begin(), shown.end()};
 }
 
+// Learned memberships are those of the step, so they grade the features of a batch, not of the corpus.
+EncodedCorpus encoded(const LanguageModel& model, std::span<const Sentence> sentences, bool count_end,
+                      std::size_t max_length) {
+  const FeatureBank& bank = model.feature_bank();
+  if (model.network().memberships()) {
+    const FeatureBank ungraded = bank.ungraded();
+    return EncodedCorpus(sentences, model.vocabulary(), &ungraded, count_end, max_length);
+  }
+  return EncodedCorpus(sentences, model.vocabulary(), model.options().fusion ? &bank : nullptr, count_end, max_length);
+}
+
 std::vector<NamedParameter> named(const ParameterLayout& layout, const ParameterBlock& block) {
   std::vector<NamedParameter> parameters;
   for (const ParameterInfo& info : layout.entries()) {
@@ -82,8 +93,7 @@ struct Trainer::State {
         training(training_options),
         seed(options.seed),
         max_skipped(options.max_skipped),
-        corpus(sentences, trained.vocabulary(), trained.options().fusion ? &trained.feature_bank() : nullptr,
-               training.count_end, options.max_length),
+        corpus(encoded(trained, sentences, training.count_end, options.max_length)),
         pool(thread_count(options.threads)),
         step(trained.network(),
              {.label_smoothing = training.label_smoothing,
@@ -178,7 +188,10 @@ StepReport Trainer::step() {
         s.max_skipped == 0 ? "" : fmt::format(", as in the {} steps before, which were skipped", s.skipped_in_a_row)));
   }
   const double rate = learning_rate(s.training.learning_rate, index, s.warmup_steps(), s.total_steps());
-  if (finite) s.optimizer.step(rate, norm, s.gradients, s.model.weights(), s.pool);
+  if (finite) {
+    s.model.change_weights(
+        [&](ParameterBlock& weights) { s.optimizer.step(rate, norm, s.gradients, weights, s.pool); });
+  }
   s.skipped += finite ? 0 : 1;
   s.skipped_in_a_row = finite ? 0 : s.skipped_in_a_row + 1;
   ++s.next_step;

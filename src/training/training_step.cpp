@@ -109,8 +109,21 @@ std::size_t TrainingStep::number_of_chunks(const Batch& batch) const {
   return std::max(parts(batch.num_tokens(), kChunkTokens), parts(batch.num_tokens() * softmax_size(), chunk_logits_));
 }
 
-Losses TrainingStep::run(const Batch& batch, const ParameterBlock& weights, const DropoutPlan& dropout,
+std::optional<Batch> TrainingStep::graded(const Batch& batch, const ParameterBlock& weights) const {
+  if (!network_.memberships()) return std::nullopt;
+  Batch result = batch;
+  network_.memberships()->grade(weights, batch.feature_rows(),
+                                {result.features.data(), result.num_tokens(), result.num_features});
+  return result;
+}
+
+Losses TrainingStep::run(const Batch& given, const ParameterBlock& weights, const DropoutPlan& dropout,
                          ParameterBlock& gradients) {
+  const std::optional<MembershipLayer>& memberships = network_.memberships();
+  const std::optional<Batch> graded_batch = graded(given, weights);
+  const Batch& batch = graded_batch ? *graded_batch : given;
+  ungraded_ = given.feature_rows();
+  memberships_ = {};
   if (losses_.identity_dropout > 0.0) {
     identity_ = identities_of_step(network_.vocab_size(), losses_.identity_dropout, dropout.seed, dropout.step);
   }
@@ -140,6 +153,11 @@ Losses TrainingStep::run(const Batch& batch, const ParameterBlock& weights, cons
   }
   if (rows_) rows_->add_gradients(identity_, gradients);
   if (class_rows_) class_rows_->add_gradients({}, gradients);
+  if (memberships) {
+    if (rows_) rows_->add_gradients(weights, memberships_);
+    if (class_rows_) class_rows_->add_gradients(weights, memberships_);
+    memberships->write_gradients(weights, memberships_, gradients);
+  }
   const auto num_tokens = static_cast<double>(batch.num_tokens());
   Losses result{.tokens = sums.tokens / num_tokens,
                 .features = sums.features / num_tokens,
@@ -191,6 +209,10 @@ TrainingStep::LossSums TrainingStep::run_chunk(const Batch& chunk, const Scales&
   network_.gradients(activations, tasks);
   tasks.run(pool_);
   network_.embedding().scatter_gradient(pass, d_x, gradients.matrix(table), pool_);
+  if (const std::optional<MembershipLayer>& memberships = network_.memberships()) {
+    memberships->add_rows(weights, ungraded_.row_range(chunk.first_row, chunk.num_tokens()),
+                          network_.embedding().d_features(activations.embedding), memberships_);
+  }
 
   LossSums sums;
   for (const LossSums& shard : shard_sums) sums += shard;

@@ -51,7 +51,8 @@ class TrainingStep {
   // `network` and `pool` must outlive the step.
   TrainingStep(const Network& network, LossOptions losses, ThreadPool& pool, std::size_t chunk_logits = kChunkLogits);
 
-  // Overwrites the gradients. The result is the same for any number of threads.
+  // Overwrites the gradients. The result is the same for any number of threads. If the network learns its memberships,
+  // the batch's features are ungraded.
   Losses run(const Batch& batch, const ParameterBlock& weights, const DropoutPlan& dropout, ParameterBlock& gradients);
 
   std::size_t peak_bytes() const;
@@ -86,6 +87,8 @@ class TrainingStep {
     Matrix classes;  // [num_tokens, num_classes], empty without a class loss
   };
 
+  // The batch as the network reads it; nothing if that is as it is.
+  std::optional<Batch> graded(const Batch& batch, const ParameterBlock& weights) const;
   std::size_t softmax_size() const { return rows_ ? rows_->size() : network_.vocab_size(); }
   std::size_t number_of_chunks(const Batch& batch) const;
   LossSums run_chunk(const Batch& chunk, const Scales& scales, const ParameterBlock& weights,
@@ -104,6 +107,8 @@ class TrainingStep {
   std::vector<std::uint8_t> identity_;  // Of this step; empty: every word has its own.
   std::vector<TokenId> targets_;        // Of this step, as rows.
   std::vector<TokenId> class_targets_;
+  ConstMatrix ungraded_;                   // Features of this step's batch as they were given.
+  MembershipLayer::Gradient memberships_;  // Of this step.
   ThreadPool& pool_;
   std::size_t chunk_logits_;
   PackedWeights packed_;

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "features/graded_columns.h"
 #include "support/gradient_check.h"
 #include "support/reference_losses.h"
 #include "support/small_model.h"
@@ -26,6 +27,7 @@ struct Case {
   double class_loss = 0.0;
   double identity_dropout = 0.0;
   std::vector<TokenId> words = {};  // Of the softmax; targets outside become the nearest one below.
+  FeatureOptions feature_options = {};
 };
 
 // Feature rows of words, every third like the one before, so that classes have one word or two.
@@ -63,10 +65,13 @@ TEST_P(LanguageModelGradient, EqualsTheTwin) {
   for (TokenId& target : batch.targets) {
     if (!c.words.empty()) target = *(std::upper_bound(c.words.begin(), c.words.end(), target) - 1);
   }
-  const std::vector<float> word_features = random_word_features(c.vocab_size, c.features);
+  std::vector<float> word_features = random_word_features(c.vocab_size, c.features);
+  if (c.feature_options.learn_kernel) {
+    for (const GradedColumn& graded : graded_columns()) word_features[graded.column] = kNoAttribute;
+  }
   const reference::Table<double> word_table =
       reference::table_of({word_features.data(), c.features > 0 ? c.vocab_size : 0, c.features});
-  const Network network(options, c.vocab_size, c.features, word_features);
+  const Network network(options, c.vocab_size, c.features, word_features, c.feature_options);
   const ParameterBlock weights = random_weights(network.layout(), 2);
   const DropoutPlan plan{.rate = c.dropout, .seed = 3, .step = 4};
 
@@ -79,7 +84,7 @@ TEST_P(LanguageModelGradient, EqualsTheTwin) {
 
   const reference::Tables<double> tables = reference::tables_of(network.layout(), weights);
   const reference::LossValues<double> expected =
-      reference::losses(tables, batch, options, loss_options, plan, word_table);
+      reference::losses(tables, batch, options, loss_options, plan, word_table, c.feature_options);
   EXPECT_NEAR(losses.tokens, expected.tokens, 1e-5 * expected.tokens);
   EXPECT_NEAR(losses.features, expected.features, 1e-5 * expected.features);
   EXPECT_NEAR(losses.uniformity, expected.uniformity, 1e-5 * expected.uniformity);
@@ -89,7 +94,7 @@ TEST_P(LanguageModelGradient, EqualsTheTwin) {
   EXPECT_GT(expected.uniformity, 0.0);
 
   const auto objective = [&](const reference::Tables<std::complex<double>>& at) {
-    return reference::losses(at, batch, options, loss_options, plan, word_table).total;
+    return reference::losses(at, batch, options, loss_options, plan, word_table, c.feature_options).total;
   };
   expect_close(reference::tables_of(network.layout(), gradients), complex_step(tables, objective));
 }
@@ -99,6 +104,10 @@ ModelOptions with(const Change& change) {
   ModelOptions options = Case().model;
   change(options);
   return options;
+}
+
+FeatureOptions learned(MembershipKernel kernel) {
+  return {.kernel = kernel, .kernel_base = 0.3, .learn_kernel = true};
 }
 
 std::vector<Case> cases() {
@@ -137,6 +146,38 @@ std::vector<Case> cases() {
        .class_loss = 0.6,
        .identity_dropout = 0.4,
        .words = {0, 1, 2, 3, 5, 6, 7, 8, 11}},
+      // Memberships that are learned, by each way in which a loss reads them and by all together.
+      {.name = "learned_power",
+       .features = 22,
+       .attention = kCausal,
+       .feature_options = learned(MembershipKernel::power)},
+      {.name = "learned_gaussian_without_gate",
+       .features = 22,
+       .model = with([](ModelOptions& m) { m.gate = false; }),
+       .feature_options = learned(MembershipKernel::gaussian)},
+      {.name = "learned_triangular_class_loss",
+       .features = 22,
+       .attention = kCausal,
+       .class_loss = 0.6,
+       .feature_options = learned(MembershipKernel::triangular)},
+      {.name = "learned_open_vocabulary",
+       .features = 22,
+       .attention = kCausal,
+       .model = with([](ModelOptions& m) { m.output_features = true; }),
+       .class_loss = 0.6,
+       .identity_dropout = 0.4,
+       .words = {0, 1, 2, 3, 5, 6, 7, 8, 11},
+       .feature_options = learned(MembershipKernel::power)},
+      {.name = "learned_open_vocabulary_split",
+       .features = 22,
+       .attention = kCausal,
+       .sentences_per_shard = 1,
+       .chunk_logits = 3 * 9,
+       .model = with([](ModelOptions& m) { m.output_features = true; }),
+       .class_loss = 0.6,
+       .identity_dropout = 0.4,
+       .words = {0, 1, 2, 3, 5, 6, 7, 8, 11},
+       .feature_options = learned(MembershipKernel::gaussian)},
       // Every size past a vector of 16, so that whole vectors and remainders meet.
       {.name = "past_a_vector",
        .features = 17,

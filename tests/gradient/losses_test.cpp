@@ -57,11 +57,11 @@ TEST(FeatureReconstructionGradient, EqualsTheTwin) {
       }
     }
     const reference::Tables<double> at = {{"logits", reference::table_of(logits)}};
-    const double expected = reference::feature_reconstruction(at.at("logits"), features);
+    const double expected = reference::feature_reconstruction(at.at("logits"), reference::table_of(features));
     const double total = feature_reconstruction(logits, features, 0.7f / kRows);
     EXPECT_NEAR(total / kRows, expected, 2e-6 * expected);
     expect_close({{"logits", reference::table_of(logits)}}, complex_step(at, [&](const ComplexTables& w) {
-                   return 0.7 * reference::feature_reconstruction(w.at("logits"), features);
+                   return 0.7 * reference::feature_reconstruction(w.at("logits"), reference::table_of(features));
                  }));
   }
 }

@@ -17,6 +17,7 @@ struct TrainingCase {
   AttentionMask attention;
   std::size_t chunk_logits;
   bool open = false;  // Output features, class loss and identity dropout, with a few words outside of the softmax.
+  bool learn_kernel = false;
 };
 
 constexpr std::size_t kVocab = 1500;  // With width 24 more parameters than one task of the optimizer takes.
@@ -45,7 +46,7 @@ ParameterBlock weights_after_steps(const TrainingCase& c, std::size_t num_thread
       word_features.push_back(static_cast<float>(random.next_below(2)));
     }
   }
-  const Network network(chosen, kVocab, c.num_features, word_features);
+  const Network network(chosen, kVocab, c.num_features, word_features, {.learn_kernel = c.learn_kernel});
   ThreadPool pool(num_threads);
   TrainingStep step(network, losses_of_step, pool, c.chunk_logits);
   AdamW adamw(network.layout(), {});
@@ -82,7 +83,8 @@ INSTANTIATE_TEST_SUITE_P(Cases, Determinism,
                                          TrainingCase{0, AttentionMask::causal, TrainingStep::kChunkLogits},
                                          TrainingCase{22, AttentionMask::causal, 200 * kVocab},
                                          TrainingCase{22, AttentionMask::causal, TrainingStep::kChunkLogits, true},
-                                         TrainingCase{22, AttentionMask::causal, 200 * kVocab, true}));
+                                         TrainingCase{22, AttentionMask::causal, 200 * kVocab, true},
+                                         TrainingCase{22, AttentionMask::causal, 200 * kVocab, true, true}));
 
 TEST(DropoutSeed, AnotherSeedGivesOtherDropout) {
   const TrainingCase c{0, AttentionMask::causal, TrainingStep::kChunkLogits};

@@ -40,11 +40,11 @@ T token_cross_entropy(const Table<T>& logits, std::span<const TokenId> targets, 
 
 // Mean over the rows of the mean over the features of -t ln σ(z) - (1 - t) ln(1 - σ(z)).
 template <class T>
-T feature_reconstruction(const Table<T>& logits, ConstMatrix features) {
+T feature_reconstruction(const Table<T>& logits, const Table<double>& features) {
   T total = 0.0;
   for (std::size_t t = 0; t < logits.rows; ++t) {
     for (std::size_t f = 0; f < logits.cols; ++f) {
-      const auto target = static_cast<double>(features(t, f));
+      const double target = features(t, f);
       const T p = sigmoid(logits(t, f));
       total -= target * std::log(p) + (1.0 - target) * std::log(1.0 - p);
     }
@@ -88,18 +88,20 @@ struct LossValues {
 };
 
 // The same numbers with the rows at `chosen` only.
-inline Table<double> chosen_rows(const Table<double>& table, const std::vector<TokenId>& chosen) {
-  Table<double> result(chosen.size(), table.cols);
+template <class T>
+Table<T> chosen_rows(const Table<T>& table, const std::vector<TokenId>& chosen) {
+  Table<T> result(chosen.size(), table.cols);
   for (std::size_t i = 0; i < chosen.size(); ++i) {
     for (std::size_t j = 0; j < table.cols; ++j) result(i, j) = table(static_cast<std::size_t>(chosen[i]), j);
   }
   return result;
 }
 
-// Cross-entropy of the next word's class, which is its feature row: logits are W_s · row + ln(words of the class).
+// Cross-entropy of the next word's class, which is what equal rows of `word_features` describe: logits are W_s · graded
+// row + ln(words of the class).
 template <class T>
 T class_loss(const Tables<T>& w, const Table<T>& hidden, const Batch& batch, const std::vector<TokenId>& words,
-             const Table<double>& word_features) {
+             const Table<double>& word_features, const Table<T>& graded_words) {
   std::vector<TokenId> first_words;  // Of each class.
   std::vector<double> counts;
   std::vector<TokenId> class_of(word_features.rows, -1);
@@ -118,7 +120,7 @@ T class_loss(const Tables<T>& w, const Table<T>& hidden, const Batch& batch, con
     counts[index] += 1.0;
     class_of[static_cast<std::size_t>(word)] = static_cast<TokenId>(index);
   }
-  Table<T> logits = row_head(w, hidden, {}, chosen_rows(word_features, first_words), {});
+  Table<T> logits = row_head(w, hidden, {}, chosen_rows(graded_words, first_words), {});
   for (std::size_t t = 0; t < logits.rows; ++t) {
     for (std::size_t c = 0; c < logits.cols; ++c) logits(t, c) += std::log(counts[c]);
   }
@@ -130,7 +132,16 @@ T class_loss(const Tables<T>& w, const Table<T>& hidden, const Batch& batch, con
 // The whole training step up to the losses.
 template <class T>
 LossValues<T> losses(const Tables<T>& w, const Batch& batch, const ModelOptions& model, const LossOptions& options,
-                     const DropoutPlan& plan, const Table<double>& word_features = {}) {
+                     const DropoutPlan& plan, const Table<double>& word_features = {},
+                     const FeatureOptions& feature_options = {}) {
+  const auto graded_if_learned = [&](const Table<double>& rows) {
+    return feature_options.learn_kernel ? graded(w, rows, feature_options) : constants<T>(rows);
+  };
+  const Table<T> features = graded_if_learned(table_of(batch.feature_rows()));
+  const Table<T> graded_words = graded_if_learned(word_features);
+  Table<double> wanted_features(features.rows, features.cols);  // A target is a constant, however it came about.
+  std::transform(features.numbers.begin(), features.numbers.end(), wanted_features.numbers.begin(),
+                 [](const T& number) { return real_of(number); });
   const std::size_t vocab_size = w.at("tok.weight").rows;
   Identity identity;
   if (options.identity_dropout > 0.0)
@@ -150,13 +161,13 @@ LossValues<T> losses(const Tables<T>& w, const Batch& batch, const ModelOptions&
     }
   }
 
-  const Table<T> hidden = encode(w, batch, model, plan, identity);
+  const Table<T> hidden = encode(w, batch, model, plan, identity, features);
   const Table<T> logits =
-      row_head(w, hidden, words, model.output_features ? chosen_rows(word_features, words) : Table<double>(), identity);
+      row_head(w, hidden, words, model.output_features ? chosen_rows(graded_words, words) : Table<T>(), identity);
   LossValues<T> result;
   result.tokens = token_cross_entropy(logits, targets, options.label_smoothing);
-  if (options.class_loss > 0.0) result.classes = class_loss(w, hidden, batch, words, word_features);
-  if (batch.num_features > 0) result.features = feature_reconstruction(feature_head(w, hidden), batch.feature_rows());
+  if (options.class_loss > 0.0) result.classes = class_loss(w, hidden, batch, words, word_features, graded_words);
+  if (batch.num_features > 0) result.features = feature_reconstruction(feature_head(w, hidden), wanted_features);
   result.uniformity = class_uniformity(logits, targets, classes);
   result.total = result.tokens + options.feature_loss * result.features + options.uniformity_loss * result.uniformity +
                  options.class_loss * result.classes;

@@ -13,6 +13,7 @@
 
 #include "batching/batch.h"
 #include "core/parameter_block.h"
+#include "features/graded_columns.h"
 #include "kernels/dropout.h"
 #include "model/pass.h"
 #include "semfuse/language_model.h"
@@ -200,18 +201,54 @@ inline double identity_of(const Identity& identity, std::size_t token) {
   return identity.empty() || identity[token] != 0 ? 1.0 : 0.0;
 }
 
+// Attributes of ungraded rows turned to degrees by the memberships that the parameters hold.
+template <class T>
+Table<T> graded(const Tables<T>& w, const Table<double>& ungraded, const FeatureOptions& options) {
+  const auto factor = [](const T& parameter) { return std::pow(8.0, std::tanh(parameter)); };
+  Table<T> rows(ungraded.rows, ungraded.cols);
+  std::copy(ungraded.numbers.begin(), ungraded.numbers.end(), rows.numbers.begin());
+  for (const auto& [column, attribute, level] : graded_columns()) {
+    T below = 0.0;
+    T whole = 0.0;
+    for (std::size_t j = 0; j < 4; ++j) {
+      const double gap = (j < 3 ? options.centers[j] : 1.5) - (j > 0 ? options.centers[j - 1] : -0.5);
+      const T scaled = gap * factor(w.at("memberships.gaps")(attribute, j));
+      if (j <= level) below += scaled;
+      whole += scaled;
+    }
+    const T center = -0.5 + 2.0 * below / whole;
+    const T width = options.bandwidth * factor(w.at("memberships.widths")(attribute, level));
+    for (std::size_t i = 0; i < rows.rows; ++i) {
+      const double x = ungraded(i, column);
+      const T distance = (x > real_of(center) ? x - center : center - x) / width;
+      T degree = std::pow(options.kernel_base, distance);
+      if (options.kernel == MembershipKernel::triangular) degree = real_of(distance) < 1.0 ? 1.0 - distance : T(0.0);
+      if (options.kernel == MembershipKernel::gaussian) degree = std::exp(-0.5 * distance * distance);
+      rows(i, column) = x < 0.0 ? T(0.0) : degree;
+    }
+  }
+  return rows;
+}
+
+// Numbers that no parameter changes.
+template <class T>
+Table<T> constants(const Table<double>& table) {
+  Table<T> result(table.rows, table.cols);
+  std::copy(table.numbers.begin(), table.numbers.end(), result.numbers.begin());
+  return result;
+}
+
 // h = e + (1 + σ(W_g [e; s])) ∘ (W_s s) + position, or e + position without features; without a gate its σ is 0, and
 // the e of a word without identity is 0.
 template <class T>
-Table<T> fused_embedding(const Tables<T>& w, const Batch& batch, const Identity& identity = {}) {
+Table<T> fused_embedding(const Tables<T>& w, const Batch& batch, const Identity& identity, const Table<T>& features) {
   const Table<T>& table = w.at("tok.weight");
   const std::size_t width = table.cols;
-  Table<T> features(batch.num_tokens(), batch.num_features);
   Table<T> joined(batch.num_tokens(), width + batch.num_features);
   Table<T> h(batch.num_tokens(), width);
   for (std::size_t t = 0; t < batch.num_tokens(); ++t) {
     for (std::size_t f = 0; f < batch.num_features; ++f) {
-      joined(t, width + f) = features(t, f) = static_cast<double>(batch.feature_rows()(t, f));
+      joined(t, width + f) = features(t, f);
     }
     for (std::size_t j = 0; j < width; ++j) {
       const auto token = static_cast<std::size_t>(batch.inputs[t]);
@@ -231,6 +268,11 @@ Table<T> fused_embedding(const Tables<T>& w, const Batch& batch, const Identity&
 }
 
 template <class T>
+Table<T> fused_embedding(const Tables<T>& w, const Batch& batch, const Identity& identity = {}) {
+  return fused_embedding(w, batch, identity, constants<T>(table_of(batch.feature_rows())));
+}
+
+template <class T>
 Table<T> feature_head(const Tables<T>& w, const Table<T>& hidden) {
   return linear(relu(linear(hidden, w.at("aux_head.0.weight"), w.at("aux_head.0.bias"))), w.at("aux_head.2.weight"),
                 w.at("aux_head.2.bias"));
@@ -245,7 +287,7 @@ Table<T> token_head(const Tables<T>& w, const Table<T>& hidden) {
 // Logits of rows W_s · (feature row of each), plus E of its word if it has an identity.
 template <class T>
 Table<T> row_head(const Tables<T>& w, const Table<T>& hidden, const std::vector<TokenId>& words,
-                  const Table<double>& features, const Identity& identity) {
+                  const Table<T>& features, const Identity& identity) {
   const std::size_t num_rows = std::max(words.size(), features.rows);
   Table<T> rows(num_rows, hidden.cols);
   for (std::size_t i = 0; i < num_rows; ++i) {
@@ -262,10 +304,16 @@ Table<T> row_head(const Tables<T>& w, const Table<T>& hidden, const std::vector<
 
 template <class T>
 Table<T> encode(const Tables<T>& w, const Batch& batch, const ModelOptions& options, const DropoutPlan& plan,
-                const Identity& identity = {}) {
-  Table<T> x = fused_embedding(w, batch, identity);
+                const Identity& identity, const Table<T>& features) {
+  Table<T> x = fused_embedding(w, batch, identity, features);
   for (std::size_t layer = 0; layer < options.layers; ++layer) x = encoder_layer(w, layer, x, batch, options, plan);
   return x;
+}
+
+template <class T>
+Table<T> encode(const Tables<T>& w, const Batch& batch, const ModelOptions& options, const DropoutPlan& plan,
+                const Identity& identity = {}) {
+  return encode(w, batch, options, plan, identity, constants<T>(table_of(batch.feature_rows())));
 }
 
 }  // namespace semfuse::reference

@@ -30,7 +30,7 @@ inline LanguageModel synthetic_model(const ModelOptions& options, std::uint64_t 
 // The same with biases and gains that are not 0 and 1, and layers that differ.
 inline LanguageModel random_model(const ModelOptions& options, std::uint64_t seed = 5) {
   LanguageModel model = synthetic_model(options, seed);
-  model.weights() = random_weights(model.network().layout(), seed);
+  model.change_weights([&](ParameterBlock& weights) { weights = random_weights(model.network().layout(), seed); });
   return model;
 }
 

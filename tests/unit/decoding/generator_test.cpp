@@ -290,7 +290,7 @@ TEST(GenerationPreset, RefusesAnUnknownName) {
 
 TEST(GeneratorOfADamagedModel, RefusesLogitsThatAreNotFinite) {
   LanguageModel model = random_model(small_options(AttentionMask::causal, false));
-  std::fill_n(model.weights().data(), 40, NAN);
+  model.change_weights([](ParameterBlock& weights) { std::fill_n(weights.data(), 40, NAN); });
   EXPECT_THROW(Generator(model).generate(GenerationRequest{}), Error);
 }
 

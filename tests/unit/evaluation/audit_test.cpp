@@ -16,7 +16,7 @@ LanguageModel model_with(AttentionMask attention, bool fusion, FeatureSet bank) 
   options.output_features = fusion;
   LanguageModel model(options, Vocabulary::from_words(synthetic_corpus_words()),
                       FeatureBank(Lexicon::synthetic(), {.bank = bank}), 5);
-  model.weights() = random_weights(model.network().layout(), 5);
+  model.change_weights([&](ParameterBlock& weights) { weights = random_weights(model.network().layout(), 5); });
   return model;
 }
 

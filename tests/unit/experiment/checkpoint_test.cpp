@@ -50,7 +50,7 @@ LanguageModel unusual_model(const Experiment& experiment) {
                          {.word = "caf\xC3\xA9", .word_class = WordClass::intensifier, .strength = 0.1},
                          {.word = "a \"quoted\" word", .word_class = WordClass::punctuation}});
   LanguageModel model(experiment.model, vocabulary, FeatureBank(lexicon, experiment.features), 3);
-  model.weights() = random_weights(model.network().layout(), 4);
+  model.change_weights([&](ParameterBlock& weights) { weights = random_weights(model.network().layout(), 4); });
   std::vector<float> gains(16, -0.0f);
   gains[1] = std::numeric_limits<float>::denorm_min();
   gains[2] = std::numeric_limits<float>::max();

@@ -21,8 +21,9 @@ using testing::ThrowsMessage;
 
 TEST(TrainingCheckpoint, ResumedAtAnyStepItGivesTheSameBits) {
   const TemporaryFolder folder;
-  for (const bool fusion : {true, false}) {
-    const Experiment experiment = small_experiment(fusion);
+  Experiment learned = small_experiment();
+  learned.features.learn_kernel = true;
+  for (const Experiment& experiment : {small_experiment(true), small_experiment(false), learned}) {
     SmallTraining whole(experiment, 2);
     const std::uint64_t total = whole.trainer.total_steps();
     ASSERT_EQ(total, 9U) << "three steps an epoch, so that most pauses are inside one";
@@ -34,6 +35,7 @@ TEST(TrainingCheckpoint, ResumedAtAnyStepItGivesTheSameBits) {
       SmallTraining second(experiment, 3 - pause % 3);
       load_training(folder / "t", experiment, second.model, second.trainer);
       EXPECT_EQ(second.numbers(), first.numbers());
+      EXPECT_EQ(second.model.feature_bank().memberships(), first.model.feature_bank().memberships());
       second.steps(total - pause);
       EXPECT_TRUE(second.trainer.done());
       EXPECT_EQ(second.numbers(), whole.numbers()) << "paused after step " << pause;

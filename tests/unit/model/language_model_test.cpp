@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <functional>
 #include <limits>
+#include <numeric>
 #include <set>
 #include <string>
 
@@ -184,7 +185,7 @@ ModelOptions open_options() {
 LanguageModel open_model(std::uint64_t seed = 5) {
   LanguageModel model(open_options(), Vocabulary::from_words(synthetic_corpus_words()),
                       FeatureBank(Lexicon::synthetic(), {.bank = FeatureSet::semfuse, .kernel_base = 0.1}), seed);
-  model.weights() = random_weights(model.network().layout(), seed);
+  model.change_weights([&](ParameterBlock& weights) { weights = random_weights(model.network().layout(), seed); });
   return model;
 }
 
@@ -258,6 +259,54 @@ TEST(LanguageModel, WordsAreAddedByTheirDescription) {
   refused(random_model(small_options(kCausal, true)), {"superb", WordClass::adjective, 1.0, 0.0},
           "model.output_features=true");
   EXPECT_THROW(model.with_words({{"a", WordClass::verb, 0.0, 0.0}, {"a", WordClass::verb, 0.0, 0.0}}), Error);
+}
+
+// The bank, which every reader of a model asks, and the network, which only knows attributes, agree.
+TEST(LanguageModel, LearnedMembershipsGradeItsFeatures) {
+  const FeatureOptions features{.bank = FeatureSet::semfuse, .kernel_base = 0.1, .learn_kernel = true};
+  const auto make = [&](const FeatureOptions& options) {
+    LanguageModel model(open_options(), Vocabulary::from_words(synthetic_corpus_words()),
+                        FeatureBank(Lexicon::synthetic(), options), 5);
+    return model;
+  };
+  LanguageModel model = make(features);
+  FeatureOptions fixed = features;
+  fixed.learn_kernel = false;
+  EXPECT_EQ(model.parameter_count(), make(fixed).parameter_count() + 3 * 4 + 3 * 3);
+  EXPECT_THAT(model.logits(kSentence), testing::Pointwise(testing::FloatNear(1e-4f), make(fixed).logits(kSentence)))
+      << "it begins where the options say";
+
+  const std::vector<float> before = model.logits(kSentence);
+  const AttributeMemberships first = model.feature_bank().memberships();
+  model.set_parameter("memberships.gaps", std::vector<float>{0.5f, -0.2f, 0.1f, 0, 0, 0, 0, 0, 0.3f, 0, 0, -0.4f});
+  model.set_parameter("memberships.widths", std::vector<float>{0, 0, 0, 0.2f, 0, 0, 0, 0, -0.3f});
+  EXPECT_NE(model.feature_bank().memberships(), first);
+  EXPECT_NE(model.logits(kSentence), before);
+
+  const LanguageModel larger = model.with_words({{"barely", WordClass::intensifier, 0.0, 0.1}});
+  EXPECT_EQ(larger.feature_bank().memberships(), model.feature_bank().memberships());
+  for (const LanguageModel* one : {static_cast<const LanguageModel*>(&model), &larger}) {
+    const Batch batch = batch_by_hand(*one, std::vector<Sentence>{kSentence}, /*count_end=*/false);
+    const auto tables = reference::tables_of(one->network().layout(), one->weights());
+    std::vector<TokenId> words(one->vocabulary().size());
+    std::iota(words.begin(), words.end(), TokenId{0});
+    const FeatureMatrix rows = one->feature_bank().word_rows(one->vocabulary());
+    std::vector<float> graded(rows.values.size());
+    one->network().memberships()->grade(one->weights(), one->network().word_features(),
+                                        {graded.data(), rows.num_rows, rows.num_features});
+    EXPECT_EQ(graded, rows.values);
+    const auto expected =
+        reference::row_head(tables, reference::encode(tables, batch, one->options(), {}), words,
+                            reference::table_of({rows.values.data(), rows.num_rows, rows.num_features}), {});
+    const std::vector<float> logits = one->logits(kSentence);
+    ASSERT_EQ(logits.size(), expected.numbers.size());
+    for (std::size_t i = 0; i < logits.size(); ++i) {
+      ASSERT_NEAR(static_cast<double>(logits[i]), expected.numbers[i], 4e-5) << i;
+    }
+  }
+  EXPECT_THROW(LanguageModel(small_options(kCausal, /*fusion=*/false), Vocabulary::from_words({"a"}),
+                             FeatureBank(Lexicon::synthetic(), features), 1),
+               Error);
 }
 
 TEST(LanguageModel, OpenWordsNeedFusion) {
