@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "command.h"
+#include "semfuse/checkpoint.h"
 #include "semfuse/error.h"
 #include "semfuse/feature_bank.h"
 #include "settings.h"
@@ -18,6 +19,7 @@ struct Options {
   std::vector<std::string> text;
   std::vector<std::string> settings;
   std::optional<std::string> lexicon;
+  std::optional<std::string> model;
   bool json = false;
 };
 
@@ -60,14 +62,25 @@ std::string as_table(const Terminal& terminal, const std::vector<std::string>& t
   return table.text(terminal, 0, table.width(2) <= kRoom ? 2 : 1);
 }
 
-int show_features(const Options& options) {
+// As a model has it, with memberships that it learned, or as the options say.
+FeatureBank chosen_bank(const Options& options) {
+  if (options.model) {
+    if (options.lexicon || !options.settings.empty()) {
+      throw Error("--model has its own lexicon and settings; leave out --lexicon and --set");
+    }
+    return load_checkpoint(*options.model).model.feature_bank();
+  }
   Experiment experiment;
   apply_settings(experiment, options.settings, "features");
+  return FeatureBank(options.lexicon ? Lexicon::load(*options.lexicon) : Lexicon::synthetic(), experiment.features);
+}
+
+int show_features(const Options& options) {
+  const FeatureBank bank = chosen_bank(options);
   const Sentence sentence = split_words(fmt::format("{}", fmt::join(options.text, " ")));
   if (sentence.empty())
     throw Error("the sentence is empty; write one in quotes, as \"Alice reviews the paper, very good!\"");
 
-  const FeatureBank bank(options.lexicon ? Lexicon::load(*options.lexicon) : Lexicon::synthetic(), experiment.features);
   const FeatureMatrix matrix = bank.rows(sentence);
   std::vector<std::string> tokens = {"<bos>"};
   tokens.insert(tokens.end(), sentence.begin(), sentence.end());
@@ -101,12 +114,15 @@ Command features_command(CLI::App& program) {
       ->allow_extra_args(false);
   app->add_option("--lexicon", options->lexicon, "What words mean, as a TSV file (default: the built-in one)")
       ->type_name("FILE");
+  app->add_option("--model", options->model, "Features as a trained model reads them: a run folder or its file")
+      ->type_name("RUN");
   app->add_flag("--json", options->json, R"(Print {"tokens": [...], "features": [...], "matrix": [[...] per token]})");
   app->footer(
       "One line a feature, one column a token; a dot is an exact 0.\n\n"
       "Examples:\n"
       "  semfuse features \"Alice reviews the paper, very good!\"\n"
       "  semfuse features --set features.kernel_base=0.5 \"Bob writes the report, slightly bad.\"\n"
+      "  semfuse features --model run \"Alice reviews the paper, very good!\"\n"
       "  semfuse features --json \"Alice reviews the paper, very good!\"\n");
   return {.app = app, .purpose = "the features of this sentence", .run = [options] { return show_features(*options); }};
 }

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -129,6 +130,33 @@ std::string vocabulary_text(const Terminal& terminal, const Checkpoint& checkpoi
   return table.text(terminal, 2, 2);
 }
 
+constexpr std::array kAttributes = {"positive", "negative", "strength"};
+constexpr std::array kLevels = {"low", "medium", "high"};
+
+std::string memberships_text(const Terminal& terminal, const FeatureBank& bank) {
+  Table table({Table::Align::left, Table::Align::left, Table::Align::right});
+  table.add({{.text = "attribute"}, {.text = "level"}, {.text = "centre"}, {.text = "width"}});
+  for (std::size_t a = 0; a < kAttributes.size(); ++a) {
+    for (std::size_t k = 0; k < kLevels.size(); ++k) {
+      table.add({{.text = k == 0 ? kAttributes[a] : ""},
+                 {.text = kLevels[k]},
+                 {.text = fmt::format("{:.3f}", bank.memberships()[a].centers[k])},
+                 {.text = fmt::format("{:.3f}", bank.memberships()[a].widths[k])}});
+    }
+  }
+  return table.text(terminal, 2, 2);
+}
+
+Json memberships_json(const LanguageModel& model) {
+  if (!model.options().fusion) return nullptr;
+  const FeatureBank& bank = model.feature_bank();
+  Json json = {{"kernel", to_string(bank.options().kernel)}, {"learned", bank.options().learn_kernel}};
+  for (std::size_t a = 0; a < kAttributes.size(); ++a) {
+    json[kAttributes[a]] = {{"centers", bank.memberships()[a].centers}, {"widths", bank.memberships()[a].widths}};
+  }
+  return json;
+}
+
 std::string model_text(const Terminal& terminal, const std::string& file, const Checkpoint& checkpoint) {
   const LanguageModel& model = checkpoint.model;
   const std::vector<std::string> features = feature_names(model);
@@ -140,7 +168,13 @@ std::string model_text(const Terminal& terminal, const std::string& file, const 
   text += vocabulary_text(terminal, checkpoint) + '\n';
   text += terminal.bold("Features") +
           fmt::format(": {}\n", features.empty() ? "none, the model has no fusion" : std::to_string(features.size()));
-  if (!features.empty()) text += wrapped(features, 2, terminal.is_terminal() ? terminal.width() : 100);
+  if (!features.empty()) {
+    const FeatureOptions& options = model.feature_bank().options();
+    text += wrapped(features, 2, terminal.is_terminal() ? terminal.width() : 100) + '\n';
+    text += terminal.bold("Memberships") + fmt::format(": {} kernel, {}\n", to_string(options.kernel),
+                                                       options.learn_kernel ? "learned" : "as configured");
+    text += memberships_text(terminal, model.feature_bank());
+  }
   return text;
 }
 
@@ -166,7 +200,8 @@ Json model_json(const std::string& file, const Checkpoint& checkpoint) {
           {"parameters", std::move(parameters)},
           {"parameter_count", model.parameter_count()},
           {"vocabulary", std::move(vocabulary)},
-          {"features", feature_names(model)}};
+          {"features", feature_names(model)},
+          {"memberships", memberships_json(model)}};
 }
 
 std::string archive_text(const Terminal& terminal, const std::string& file, const TensorArchive& archive) {

@@ -15,14 +15,18 @@ ProcessResult export_check(const std::string& exported, const std::string& expec
 // The documented Python rebuilds the model in PyTorch and gives our logits.
 TEST(Export, PyTorchGivesTheSameLogits) {
   if (run_process({"/usr/bin/python3", "-c", "import torch"}).exit_code != 0) GTEST_SKIP() << "there is no PyTorch";
-  for (const char* preset : {"paper-fusion", "paper-baseline", "semfuse"}) {
+  for (const Arguments& choice : {Arguments{"paper-fusion"},
+                                  {"paper-baseline"},
+                                  {"semfuse"},
+                                  {"semfuse", "--set", "features.learn_kernel=true"}}) {
     for (const char* attention : {"model.attention=causal", "model.attention=bidirectional"}) {
-      SCOPED_TRACE(std::string(preset) + ' ' + attention);
+      SCOPED_TRACE(testing::PrintToString(choice) + ' ' + attention);
       const TemporaryFolder folder;
-      ASSERT_EQ(semfuse_program({"train", "--preset", preset, "--set", attention, "--set", "corpus.train=640", "--set",
-                                 "corpus.val=20", "--set", "training.epochs=2", "--out", folder / "run"})
-                    .exit_code,
-                0);
+      Arguments training = {"train",         "--out", folder / "run",      "--set",
+                            attention,       "--set", "corpus.train=640",  "--set",
+                            "corpus.val=20", "--set", "training.epochs=2", "--preset"};
+      training.insert(training.end(), choice.begin(), choice.end());
+      ASSERT_EQ(semfuse_program(training).exit_code, 0);
       ASSERT_EQ(semfuse_program({"export", folder / "run", "--to", folder / "exported"}).exit_code, 0);
       const LanguageModel model = load_checkpoint(folder / "run").model;
       nlohmann::json cases = nlohmann::json::array();
