@@ -57,9 +57,9 @@ TEST(Ablation, RemovesEachPartInTurn) {
       EXPECT_FALSE(variant.experiment.model.gate);
     }
   }
-  EXPECT_EQ(variants.size(), 10U);
-  EXPECT_EQ(names.size(), 10U);
-  EXPECT_EQ(texts.size(), 10U) << "no two variants are the same";
+  EXPECT_EQ(variants.size(), 11U);
+  EXPECT_EQ(names.size(), 11U);
+  EXPECT_EQ(texts.size(), 11U) << "no two variants are the same";
   EXPECT_THROW(ablation_variants({"training.epochs=0"}), Error);
 }
 
