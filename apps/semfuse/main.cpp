@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <csignal>
+#include <iterator>
 #include <new>
+#include <utility>
 #include <vector>
 
 #include "command.h"
@@ -26,9 +28,30 @@ int fail(std::string_view message) {
   return kFailure;
 }
 
+// CLI11 takes an argument in brackets for a list. One more character behind it, which no argument can hold, keeps it
+// whole.
+constexpr char kLiteral = '\0';
+
+std::string without_mark(std::string argument) {
+  if (argument.ends_with(kLiteral)) argument.pop_back();
+  return argument;
+}
+
+void parse_literally(CLI::App& program, int argc, char** argv) {
+  std::vector<std::string> arguments(std::reverse_iterator(argv + argc), std::reverse_iterator(argv + 1));
+  for (std::string& argument : arguments) {
+    if (argument.starts_with('[') && argument.ends_with(']')) argument += kLiteral;
+  }
+  for (CLI::App* command : program.get_subcommands({})) {
+    for (CLI::Option* option : command->get_options()) option->transform(without_mark);
+  }
+  program.parse(std::move(arguments));
+}
+
 // Why an argument is not understood, or nothing if all are.
 std::string unknown_argument(const CLI::App& program) {
   std::vector<std::string> unknown = program.remaining(true);
+  std::transform(unknown.begin(), unknown.end(), unknown.begin(), without_mark);
   std::erase(unknown, "--");  // Only ends the options.
   if (unknown.empty()) return {};
   const bool has_command = !program.get_subcommands().empty();
@@ -73,7 +96,7 @@ int run(int argc, char** argv, std::string& purpose) {
   for (const Command& command : commands) command.app->allow_extras();
 
   try {
-    program.parse(argc, argv);
+    parse_literally(program, argc, argv);
   } catch (const CLI::CallForHelp&) {
     Terminal(stdout).print(program.help());
     return 0;

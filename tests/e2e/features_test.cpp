@@ -55,6 +55,15 @@ TEST(FeaturesCommand, JsonIsTheMatrix) {
   }
 }
 
+TEST(FeaturesCommand, BracketsAreText) {
+  const auto tokens = [](const Arguments& arguments) {
+    return nlohmann::json::parse(semfuse_program(arguments).out)["tokens"];
+  };
+  EXPECT_EQ(tokens({"features", "--json", "[Alice,Bob]"}).size(), tokens({"features", "--json", "(Alice,Bob)"}).size());
+  EXPECT_EQ(tokens({"features", "--json", "[Alice]"})[1], "[Alice]");
+  EXPECT_EQ(tokens({"features", "--json", "Alice", "reviews"}).size(), 4u);
+}
+
 TEST(FeaturesCommand, NamesUnknownWordsAndGoesOn) {
   const ProcessResult result = semfuse_program({"features", "Zoë reviews the flurb, flurb."});
   EXPECT_EQ(result.exit_code, 0);
