@@ -143,7 +143,7 @@ Json token_json(const GeneratedToken& token) {
           {"drawn_from", choices_json(e.final_choices)}};
 }
 
-std::string json_line(const Generation& generation) {
+std::string json_line(const Generation& generation, bool explain) {
   Json log_probabilities = Json::array();
   Json tokens = Json::array();
   for (const GeneratedToken& token : generation.tokens) {
@@ -158,7 +158,7 @@ std::string json_line(const Generation& generation) {
                  {"grammar_state", name_of(generation.grammar)}};
   if (generation.unmet_controls) object["unmet_controls"] = true;
   if (!generation.expected.empty()) object["expected"] = generation.expected;
-  if (!generation.tokens.empty() && generation.tokens.front().explanation) {
+  if (explain) {
     Json explanations = Json::array();
     for (const GeneratedToken& token : generation.tokens) explanations.push_back(token_json(token));
     object["explanation"] = std::move(explanations);
@@ -207,7 +207,7 @@ int generate(const Options& options) {
     for (std::size_t i = 0; i < requests.size(); ++i) requests[i].index = first + i;
     std::string text;
     for (const Generation& generation : generator.generate(requests)) {
-      text += options.json      ? json_line(generation)
+      text += options.json      ? json_line(generation, options.explain)
               : options.explain ? explained(out, generation)
                                 : printable(generation.text) + '\n';
       if (generation.finish == Generation::Finish::out_of_tokens) ++cut;

@@ -42,30 +42,54 @@ std::string verdict(const std::string& sentence, const Grammar::Match& match) {
                      printable(sentence), printable(before), match.offset, found, fmt::join(match.expected, " or "));
 }
 
-int check(const Options& options) {
+// What is known of a grammar and its sentences so far, in both forms of output.
+struct Report {
+  std::string text;
+  Json object;
+  bool all_accepted = true;
+};
+
+void check(const Options& options, Report& report) {
+  report.object = {{"grammar", options.grammar}, {"well_formed", false}, {"sentences", Json::array()}};
   std::optional<Checkpoint> checkpoint;
   if (options.run) checkpoint = load_checkpoint(*options.run);
   const Lexicon lexicon = checkpoint ? checkpoint->model.feature_bank().lexicon() : Lexicon::synthetic();
   const Grammar grammar = find_grammar(options.grammar, lexicon);
+  report.object["well_formed"] = true;
   if (checkpoint) CompiledGrammar(grammar, TokenSurfaces::of(checkpoint->model.vocabulary()));
-
-  bool all_accepted = true;
-  std::string text = fmt::format("{}: well formed{}\n", printable(options.grammar),
-                                 checkpoint ? "; the model's vocabulary can complete it" : "");
-  Json sentences = Json::array();
+  report.text = fmt::format("{}: well formed{}\n", printable(options.grammar),
+                            checkpoint ? "; the model's vocabulary can complete it" : "");
   for (const std::string& sentence : options.sentences) {
     const Grammar::Match match = grammar.match(sentence);
-    all_accepted = all_accepted && match.accepted;
-    text += verdict(sentence, match);
-    sentences.push_back({{"text", sentence}, {"accepted", match.accepted}});
+    report.all_accepted = report.all_accepted && match.accepted;
+    report.text += verdict(sentence, match);
+    Json entry = {{"text", sentence}, {"accepted", match.accepted}};
     if (!match.accepted) {
-      sentences.back()["offset"] = match.offset;
-      sentences.back()["expected"] = match.expected;
+      entry["offset"] = match.offset;
+      entry["expected"] = match.expected;
     }
+    report.object["sentences"].push_back(std::move(entry));
   }
-  const Json object = {{"grammar", options.grammar}, {"well_formed", true}, {"sentences", std::move(sentences)}};
-  Terminal(stdout).print(options.json ? object.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n' : text);
-  return all_accepted ? 0 : 1;
+}
+
+int check(const Options& options) {
+  Report report;
+  const auto print_json = [&report] {
+    Terminal(stdout).print(report.object.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n');
+  };
+  try {
+    check(options, report);
+  } catch (const Error& error) {
+    report.object["error"] = error.what();
+    if (options.json) print_json();
+    throw;
+  }
+  if (options.json) {
+    print_json();
+  } else {
+    Terminal(stdout).print(report.text);
+  }
+  return report.all_accepted ? 0 : 1;
 }
 
 }  // namespace
@@ -83,7 +107,9 @@ Command grammar_command(CLI::App& program) {
       ->type_name("RUN");
   app->add_flag("--json", options->json, "Print one JSON object");
   app->footer(
-      "Exit code 0 if every sentence is in the language, 1 if one is not, 2 if the grammar is not well formed.\n\n"
+      "Exit code 0 if every sentence is in the language, 1 if one is not, 2 if the grammar is not well formed, which "
+      "the\n"
+      "JSON object then says under \"error\".\n\n"
       "Examples:\n"
       "  semfuse grammar check grammars/two-clause.gbnf\n"
       "  semfuse grammar check one-clause \"Alice reviews the paper, very good!\" \"Alice reviews\"\n");

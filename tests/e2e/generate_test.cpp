@@ -161,8 +161,29 @@ TEST_F(GenerateCommand, GrammarCheckSaysWhereASentenceLeaves) {
   const ProcessResult several = semfuse_program({"grammar", "check", "one-clause", "--json", "Alice", "Eve", "Bob"});
   EXPECT_EQ(nlohmann::json::parse(several.out)["sentences"].size(), 3u);
   expect_refused({"grammar", "check", grammar_file("root ::= x\n")}, "grammar.gbnf:1:10");
+  const ProcessResult bracketed = semfuse_program({"grammar", "check", "json", "--json", "[1,2]", "[]", "[[3], 4]"});
+  EXPECT_EQ(bracketed.exit_code, 0) << bracketed.out;
+  EXPECT_EQ(nlohmann::json::parse(bracketed.out)["sentences"][0]["text"], "[1,2]");
+  EXPECT_EQ(nlohmann::json::parse(bracketed.out)["sentences"].size(), 3u);
+  expect_refused({"grammar", "[check]", "one-clause"}, "[check] not in {check}");
+  expect_refused({"inspect", "run", "[a,b]"}, "unexpected argument \"[a,b]\"");
   expect_refused({"grammar", "chekc", "one-clause"}, "check");
   expect_refused({"grammar", "check"}, "FILE");
+}
+
+TEST_F(GenerateCommand, GrammarCheckSaysErrorsInJsonToo) {
+  const ProcessResult result = semfuse_program({"grammar", "check", "--json", grammar_file("root ::= x\n"), "x"});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, HasSubstr("grammar.gbnf:1:10"));
+  const nlohmann::json json = nlohmann::json::parse(result.out);
+  EXPECT_EQ(json["well_formed"], false);
+  EXPECT_THAT(json["error"].get<std::string>(), HasSubstr("grammar.gbnf:1:10"));
+}
+
+TEST_F(GenerateCommand, AnExplanationOfNothingIsEmpty) {
+  const ProcessResult result = generate({"--prompt", "Alice", "--max-tokens", "1", "--explain", "--json"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(nlohmann::json::parse(result.out)["explanation"], nlohmann::json::array());
 }
 
 }  // namespace
