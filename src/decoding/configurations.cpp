@@ -58,12 +58,14 @@ ConfigurationId Configurations::find(std::vector<Item> items) {
     if (item.state != Automaton::kEnd || item.stack == kBottom) {
       items[num_kept++] = item;
     } else {
+      work_ += returns_[item.stack].size();
       for (const Item& target : returns_[item.stack]) {
         if (seen.insert(std::uint64_t{target.state} << 32 | target.stack).second) items.push_back(target);
       }
       check_size(items.size());
     }
   }
+  work_ += num_kept;
   items.resize(num_kept);
   sort_unique(items);
   const auto [found, added] = ids_.emplace(words_of(items), static_cast<ConfigurationId>(items_.size()));
@@ -115,6 +117,7 @@ class Configurations::ClosureBuilder {
   static bool is_new(StackId stack) { return stack >= kGroup; }
 
   void add(Item item) {
+    ++table_.work_;
     if (!seen_.emplace(std::uint64_t{item.state} << 32 | item.stack, true).second) return;
     items_.push_back(item);
     check_size(items_.size());
@@ -231,6 +234,7 @@ StackId Configurations::find_group(std::span<std::vector<Item>> group) {
         returns.push_back(item);
       }
     }
+    work_ += returns.size();
     sort_unique(returns);
     check_size(returns.size());
     const std::vector<std::uint32_t> words = words_of(returns);

@@ -63,6 +63,7 @@ class Configurations {
 
   std::size_t size() const { return items_.size(); }
   std::size_t memory() const { return memory_; }  // Bytes, about.
+  std::size_t work() const { return work_; }      // Items looked at so far.
 
   // The same configuration in another table.
   ConfigurationId move_to(Configurations& other, ConfigurationId configuration) const;
@@ -89,6 +90,7 @@ class Configurations {
   std::vector<std::unique_ptr<Row>> rows_;
   std::unordered_map<std::vector<std::uint32_t>, ConfigurationId, HashWords> ids_;
   std::size_t memory_ = 0;
+  std::size_t work_ = 0;
 };
 
 }  // namespace semfuse

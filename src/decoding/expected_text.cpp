@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "decoding/utf8.h"
 #include "io/quoted_text.h"
 
 namespace semfuse {
@@ -14,40 +15,98 @@ namespace {
 constexpr std::size_t kLongestText = 40;
 constexpr std::size_t kMostBranches = 1000;
 
+constexpr std::size_t kMostRuns = 1000;
+constexpr std::size_t kRangesShown = 8;
+constexpr std::uint32_t kLastHangul = 0xD7FB;
+
+// Bytes or characters that lead to the same place.
 struct Run {
-  std::uint32_t low;
-  std::uint32_t high;
+  char32_t low;
+  char32_t high;
   ConfigurationId to;
 };
 
-// Bytes that lead somewhere, neighbours with the same target together.
-std::vector<Run> runs_from(Configurations& configurations, ConfigurationId at) {
+void append(std::vector<Run>& runs, const Run& next) {
+  if (!runs.empty() && runs.back().to == next.to && runs.back().high + 1 == next.low) {
+    runs.back().high = next.high;
+  } else {
+    runs.push_back(next);
+  }
+}
+
+std::vector<Run> byte_runs(Configurations& configurations, ConfigurationId at, std::uint32_t first,
+                           std::uint32_t last) {
   std::vector<Run> runs;
-  for (std::uint32_t byte = 0; byte < 256; ++byte) {
+  for (std::uint32_t byte = first; byte <= last; ++byte) {
     const ConfigurationId to = configurations.step(at, static_cast<std::uint8_t>(byte));
-    if (to == Configurations::kDead) continue;
-    if (!runs.empty() && runs.back().to == to && runs.back().high + 1 == byte) {
-      runs.back().high = byte;
-    } else {
-      runs.push_back({byte, byte, to});
+    if (to != Configurations::kDead) append(runs, {byte, byte, to});
+  }
+  return runs;
+}
+
+// Numbers that `num_bytes` continuation bytes of a character spell, six bits each.
+std::vector<Run> continuation_runs(Configurations& configurations, ConfigurationId at, std::size_t num_bytes) {
+  std::vector<Run> runs;
+  for (const Run& run : byte_runs(configurations, at, 0x80, 0xBF)) {
+    if (num_bytes == 1) {
+      append(runs, {run.low - 0x80, run.high - 0x80, run.to});
+      continue;
+    }
+    const std::vector<Run> rest = continuation_runs(configurations, run.to, num_bytes - 1);
+    for (char32_t byte = run.low; byte <= run.high && runs.size() < kMostRuns; ++byte) {
+      const char32_t high_bits = (byte - 0x80) << (6 * (num_bytes - 1));
+      for (const Run& low : rest) append(runs, {high_bits | low.low, high_bits | low.high, low.to});
     }
   }
   return runs;
 }
 
-std::string class_of(const std::vector<Run>& runs) {
-  const auto show = [](std::uint32_t byte) {
-    return byte < 0x20 || byte == 0x7F ? fmt::format("\\x{:02X}", byte) : std::string(1, static_cast<char>(byte));
+// Characters that lead somewhere, neighbours with the same target together.
+std::vector<Run> runs_from(Configurations& configurations, ConfigurationId at) {
+  struct Leads {
+    std::uint32_t first;
+    std::uint32_t last;
+    std::size_t continuation_bytes;
   };
-  std::string text;
-  bool foreign = false;
-  for (const Run& run : runs) {
-    if (run.low == run.high && run.low < 0x80) continue;
-    foreign |= run.high >= 0x80;
-    if (run.low < 0x80) text += show(run.low) + "-" + show(std::min<std::uint32_t>(run.high, 0x7F));
+  std::vector<Run> runs = byte_runs(configurations, at, 0x00, 0x7F);
+  for (const Leads& leads : {Leads{0xC0, 0xDF, 1}, Leads{0xE0, 0xEF, 2}, Leads{0xF0, 0xF7, 3}}) {
+    for (const Run& lead : byte_runs(configurations, at, leads.first, leads.last)) {
+      const std::vector<Run> rest = continuation_runs(configurations, lead.to, leads.continuation_bytes);
+      for (char32_t byte = lead.low; byte <= lead.high && runs.size() < kMostRuns; ++byte) {
+        const char32_t high_bits = (byte - leads.first) << (6 * leads.continuation_bytes);
+        for (const Run& low : rest) append(runs, {high_bits | low.low, high_bits | low.high, low.to});
+      }
+    }
   }
-  if (foreign && text.empty()) return "a character beyond ASCII";
-  return text.empty() ? text : "[" + text + "]";
+  return runs;
+}
+
+std::string utf8_of(char32_t character) {
+  std::string bytes;
+  append_utf8(character, bytes);
+  return bytes;
+}
+
+// A character as a grammar writes it, escaped where it would not show.
+std::string written(char32_t character) {
+  const auto code = static_cast<std::uint32_t>(character);
+  const bool control = code < 0x20 || (code >= 0x7F && code < 0xA0);
+  if (control) return fmt::format("\\x{:02X}", code);
+  if (code == '\\' || code == ']') return std::string("\\") + static_cast<char>(code);
+  if (code > 0xFFFF) return fmt::format("\\U{:08X}", code);
+  if (code > kLastHangul) return fmt::format("\\u{:04X}", code);  // Private, or forms that few fonts have.
+  return utf8_of(character);
+}
+
+std::string class_of(const std::vector<Run>& runs) {
+  std::string text;
+  std::size_t shown = 0;
+  for (const Run& run : runs) {
+    if (run.low == run.high) continue;
+    if (++shown > kRangesShown) break;
+    text += written(run.low) + "-" + written(run.high);
+  }
+  return shown > kRangesShown ? "[" + text + "...]" : "[" + text + "]";
 }
 
 struct Branch {
@@ -90,11 +149,11 @@ std::vector<std::string> expected_texts(Configurations& configurations, Configur
     std::vector<Branch> longer;
     for (const Run& run : runs) {
       if (run.low != run.high) continue;
-      const auto byte = static_cast<char>(static_cast<unsigned char>(run.low));
-      if (begun && (!is_word_byte(byte) || !is_word_byte(text.back()))) {
+      const std::string character = utf8_of(run.low);
+      if (begun && (!is_word_byte(character[0]) || !is_word_byte(text.back()))) {
         ends = true;
       } else {
-        longer.push_back({run.to, text + byte});
+        longer.push_back({run.to, text + character});
       }
     }
     if (ends) add_text(text);

@@ -1,5 +1,7 @@
 #include "semfuse/grammar.h"
 
+#include <fmt/format.h>
+
 #include <string>
 
 #include "decoding/configurations.h"
@@ -9,8 +11,28 @@
 #include "decoding/rule_nfa.h"
 #include "decoding/rule_plan.h"
 #include "io/file.h"
+#include "io/quoted_text.h"
+#include "semfuse/error.h"
 
 namespace semfuse {
+
+namespace {
+
+// A few seconds of work, and more for a text that is long rather than ambiguous; what a small machine has of memory.
+constexpr std::size_t kMostWork = 30'000'000;
+constexpr std::size_t kMostWorkForAByte = 200;
+constexpr std::size_t kMostMemory = std::size_t{1} << 30;
+
+void check_work(const Configurations& configurations, std::size_t bytes_read) {
+  const std::size_t most_work = kMostWork + kMostWorkForAByte * bytes_read;
+  if (configurations.work() <= most_work && configurations.memory() <= kMostMemory) return;
+  throw Error(
+      fmt::format("grammar: the first {} bytes of the text can be read in too many ways; make the grammar less "
+                  "ambiguous, or the text shorter",
+                  bytes_read));
+}
+
+}  // namespace
 
 Grammar Grammar::parse(std::string_view gbnf, std::string_view origin, const Lexicon& lexicon) {
   const GrammarText source = {.text = gbnf, .origin = origin};
@@ -33,10 +55,14 @@ Grammar::Match Grammar::match(std::string_view text) const {
   ConfigurationId at = Configurations::kBegin;
   Match match;
   while (match.offset < text.size()) {
-    const ConfigurationId next = configurations.step(at, static_cast<std::uint8_t>(text[match.offset]));
+    const std::string_view character = text.substr(match.offset, utf8_character_length(text.substr(match.offset)));
+    if (character.empty()) break;  // No grammar reads what is not UTF-8.
+    ConfigurationId next = at;
+    for (const char byte : character) next = configurations.step(next, static_cast<std::uint8_t>(byte));
     if (next == Configurations::kDead) break;
     at = next;
-    ++match.offset;
+    match.offset += character.size();
+    check_work(configurations, match.offset);
   }
   match.accepted = match.offset == text.size() && configurations.accepting(at);
   std::size_t word = match.offset;

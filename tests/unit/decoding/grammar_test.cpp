@@ -246,6 +246,29 @@ TEST(Grammar, SaysWhereATextLeavesTheLanguage) {
   EXPECT_THAT(parse("root ::= [a-z] | [A-Z] | .{3}").match("").expected, Contains(StartsWith("[")));
 }
 
+TEST(Grammar, CharactersBeyondAsciiStayWhole) {
+  const auto match = [](std::string_view gbnf, std::string_view text) { return parse(std::string(gbnf)).match(text); };
+  const Grammar::Match inside = match("root ::= \"caf\" [à-ö] \".\"", "cafÿ.");
+  EXPECT_EQ(inside.offset, 3u);
+  EXPECT_THAT(inside.expected, ElementsAre("[à-ö]"));
+  EXPECT_THAT(match("root ::= [ぁ-ん]+ | [α-ω] | [0-9]", "").expected, ElementsAre("[0-9α-ωぁ-ん]"));
+  EXPECT_THAT(match("root ::= \"é\" | \"à\" | \"日本\"", "ê").expected, ElementsAre("\"à\"", "\"é\"", "\"日本\""));
+  EXPECT_THAT(match("root ::= \"x\" [é-\\U0010FFFF]", "x").expected, ElementsAre("[é-\\uD7FF\\uE000-\\U0010FFFF]"));
+  EXPECT_EQ(match("root ::= .*", "a\xC3").offset, 1u);
+  EXPECT_FALSE(match("root ::= .*", "a\xC3").accepted);
+}
+
+TEST(Grammar, AmbiguityIsBounded) {
+  const Grammar grammar = parse("root ::= root root | root root root | \"a\"");
+  EXPECT_TRUE(grammar.match(std::string(60, 'a')).accepted);
+  try {
+    grammar.match(std::string(100'000, 'a'));
+    FAIL() << "it should be refused";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("less ambiguous"));
+  }
+}
+
 TEST(Grammar, LoadNamesTheFile) {
   EXPECT_THROW(Grammar::load("/nonexistent/grammar.gbnf", Lexicon::synthetic()), Error);
 }
