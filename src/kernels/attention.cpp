@@ -89,17 +89,6 @@ void drop(const AttentionSite& site, ConstMatrix weights, Matrix dropped) {
   }
 }
 
-// weights = softmax(q · keys · scale)
-void attention_weights(bool causal, ConstMatrix q, ConstMatrix keys, Matrix weights) {
-  const std::size_t queries = q.rows();
-  const std::size_t length = weights.cols();
-  product(q, keys, weights, true);
-  const float scale = 1.0f / std::sqrt(static_cast<float>(q.cols()));
-  for (std::size_t i = 0; i < queries; ++i) {
-    softmax_row(weights.row(i), causal ? length - queries + i + 1 : length, weights.stride(), scale);
-  }
-}
-
 void AttentionForward(const AttentionSite& site, ConstMatrix q, ConstMatrix k, ConstMatrix v, Matrix weights,
                       Matrix context, float* scratch) {
   const std::size_t length = q.rows();
@@ -110,7 +99,9 @@ void AttentionForward(const AttentionSite& site, ConstMatrix q, ConstMatrix k, C
   Matrix dropped(scratch + head_width * stride, length, length, stride);
 
   transpose(k, k_transposed, stride);
-  attention_weights(site.causal, q, ConstMatrix(k_transposed, head_width, length, stride), weights);
+  product(q, ConstMatrix(k_transposed, head_width, length, stride), weights, true);
+  const float scale = 1.0f / std::sqrt(static_cast<float>(head_width));
+  for (std::size_t i = 0; i < length; ++i) softmax_row(weights.row(i), site.causal ? i + 1 : length, stride, scale);
   if (!site.dropout.active()) {
     product(weights, v, context, false);
     return;
@@ -119,9 +110,38 @@ void AttentionForward(const AttentionSite& site, ConstMatrix q, ConstMatrix k, C
   product(dropped, v, context, false);
 }
 
-void AttentionOverKeys(ConstMatrix q, ConstMatrix keys, ConstMatrix v, Matrix weights, Matrix context) {
-  attention_weights(true, q, keys, weights);
-  product(weights, v, context, false);
+void AttentionOverKeys(const float* q, const float* keys, ConstMatrix values, std::size_t num_heads, float* context,
+                       float* scratch) {
+  const hn::CappedTag<float, kKeyBlock> d;
+  const std::size_t length = values.rows();
+  const std::size_t head_width = values.cols() / num_heads;
+  const std::size_t stride = attention_stride(length);
+  // Every sum below has the order that multiply_tile() gives it. The heads' sums do not wait for each other.
+  for (std::size_t first = 0; first < length; first += kKeyBlock) {
+    const float* block = keys + first * values.cols();
+    for (std::size_t head = 0; head < num_heads; ++head) {
+      for (std::size_t part = 0; part < kKeyBlock; part += hn::Lanes(d)) {
+        auto sum = hn::Zero(d);
+        for (std::size_t i = head * head_width; i < (head + 1) * head_width; ++i) {
+          sum = hn::MulAdd(hn::Set(d, q[i]), hn::Load(d, block + i * kKeyBlock + part), sum);
+        }
+        hn::Store(sum, d, scratch + head * stride + first + part);
+      }
+    }
+  }
+  const float scale = 1.0f / std::sqrt(static_cast<float>(head_width));
+  for (std::size_t head = 0; head < num_heads; ++head) softmax_row(scratch + head * stride, length, stride, scale);
+  for (std::size_t head = 0; head < num_heads; ++head) {
+    const float* weights = scratch + head * stride;
+    for_vectors(head_width, [&](std::size_t j, std::size_t count) SEMFUSE_LAMBDA {
+      const std::size_t column = head * head_width + j;
+      Vector sum = hn::Zero(Tag());
+      for (std::size_t t = 0; t < length; ++t) {
+        sum = hn::MulAdd(hn::Set(Tag(), weights[t]), load(values.row(t) + column, count), sum);
+      }
+      store(sum, context + column, count);
+    });
+  }
 }
 
 void AttentionBackward(const AttentionSite& site, ConstMatrix q, ConstMatrix k, ConstMatrix v, ConstMatrix weights,
@@ -184,8 +204,9 @@ void attention_forward(const AttentionSite& site, ConstMatrix q, ConstMatrix k, 
   HWY_DYNAMIC_DISPATCH(AttentionForward)(site, q, k, v, weights, context, scratch);
 }
 
-void attention_over_keys(ConstMatrix q, ConstMatrix keys, ConstMatrix v, Matrix weights, Matrix context) {
-  HWY_DYNAMIC_DISPATCH(AttentionOverKeys)(q, keys, v, weights, context);
+void attention_over_keys(const float* q, const float* keys, ConstMatrix values, std::size_t num_heads, float* context,
+                         float* scratch) {
+  HWY_DYNAMIC_DISPATCH(AttentionOverKeys)(q, keys, values, num_heads, context, scratch);
 }
 
 void attention_backward(const AttentionSite& site, ConstMatrix q, ConstMatrix k, ConstMatrix v, ConstMatrix weights,

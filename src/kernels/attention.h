@@ -31,10 +31,19 @@ constexpr std::size_t attention_scratch(std::size_t length, std::size_t head_wid
 void attention_forward(const AttentionSite& site, ConstMatrix q, ConstMatrix k, ConstMatrix v, Matrix weights,
                        Matrix context, float* scratch);
 
-// Causal attention of the last tokens, without dropout, over keys that are stored by column: keys [head_width,
-// capacity] hold those of the first v.rows() tokens; rows begin at multiples of 64 bytes and may be read to whole
-// vectors. weights is scratch.
-void attention_over_keys(ConstMatrix q, ConstMatrix keys, ConstMatrix v, Matrix weights, Matrix context);
+// Keys of a growing sentence: those of kKeyBlock tokens side by side, so that scores of all of them are one vector and
+// a new token touches few cache lines. Column i of token t's key of `width` numbers is at key_offset(t, width) + i *
+// kKeyBlock.
+constexpr std::size_t kKeyBlock = 8;
+constexpr std::size_t key_offset(std::size_t token, std::size_t width) {
+  return token / kKeyBlock * kKeyBlock * width + token % kKeyBlock;
+}
+
+// What one token reads in all heads, without dropout: itself and the tokens before it, values.rows() in all. q and
+// context have values.cols() numbers, keys are as above and 64-byte aligned. The numbers are those of
+// attention_forward(). scratch: num_heads · attention_stride(values.rows()) floats, 64-byte aligned.
+void attention_over_keys(const float* q, const float* keys, ConstMatrix values, std::size_t num_heads, float* context,
+                         float* scratch);
 
 // From d_context to d_q, d_k, d_v, which may not overlap q, k, v.
 void attention_backward(const AttentionSite& site, ConstMatrix q, ConstMatrix k, ConstMatrix v, ConstMatrix weights,

@@ -1,22 +1,47 @@
 #include "model/key_value_cache.h"
 
 #include <algorithm>
+#include <cassert>
+
+#include "kernels/attention.h"
 
 namespace semfuse {
 
 void KeyValueCache::reserve(std::size_t length) {
   if (length <= capacity_) return;
-  KeyValueCache grown(layers_.size(), width_);
-  grown.capacity_ = whole_lines(std::max<std::size_t>({length, 2 * capacity_, 32}));
-  grown.length_ = length_;
-  for (std::size_t layer = 0; layer < layers_.size(); ++layer) {
-    grown.layers_[layer] = AlignedFloats(2 * grown.capacity_ * width_);
-    for (std::size_t i = 0; i < width_; ++i) {
-      std::copy_n(keys(layer).row(i), length_, grown.keys(layer).row(i));
-    }
-    std::copy_n(values(layer).data(), length_ * width_, grown.values(layer).data());
+  const std::size_t capacity = whole_lines(std::max<std::size_t>({length, 2 * capacity_, 32}));
+  for (AlignedFloats& layer : layers_) {
+    AlignedFloats grown(2 * capacity * width_);
+    std::copy_n(layer.data(), capacity_ * width_, grown.data());
+    std::copy_n(layer.data() + capacity_ * width_, capacity_ * width_, grown.data() + capacity * width_);
+    layer = std::move(grown);
   }
-  *this = std::move(grown);
+  capacity_ = capacity;
+}
+
+void KeyValueCache::store(std::size_t layer, std::size_t token, const float* key, const float* value) {
+  assert(token < capacity_);
+  float* column = layers_[layer].data() + key_offset(token, width_);
+  for (std::size_t i = 0; i < width_; ++i) column[i * kKeyBlock] = key[i];
+  std::copy_n(value, width_, layers_[layer].data() + (capacity_ + token) * width_);
+}
+
+void KeyValueCache::read_token(std::size_t token, std::span<float> numbers) const {
+  assert(numbers.size() == token_size());
+  float* target = numbers.data();
+  for (std::size_t layer = 0; layer < layers_.size(); ++layer, target += 2 * width_) {
+    const float* column = keys(layer) + key_offset(token, width_);
+    for (std::size_t i = 0; i < width_; ++i) target[i] = column[i * kKeyBlock];
+    std::copy_n(values(layer, token + 1).row(token), width_, target + width_);
+  }
+}
+
+void KeyValueCache::write_token(std::size_t token, std::span<const float> numbers) {
+  assert(numbers.size() == token_size());
+  const float* source = numbers.data();
+  for (std::size_t layer = 0; layer < layers_.size(); ++layer, source += 2 * width_) {
+    store(layer, token, source, source + width_);
+  }
 }
 
 }  // namespace semfuse

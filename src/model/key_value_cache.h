@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <vector>
 
 #include "core/matrix_view.h"
@@ -19,13 +20,23 @@ class KeyValueCache {
   // Room for `length` tokens; what was stored is kept.
   void reserve(std::size_t length);
 
-  // [width, capacity]: a column for each token, as products with queries read them.
-  Matrix keys(std::size_t layer) { return {layers_[layer].data(), width_, capacity_}; }
-  // [capacity, width]
-  Matrix values(std::size_t layer) { return {layers_[layer].data() + width_ * capacity_, capacity_, width_}; }
+  // Stores what a token has in one layer; there must be room for it.
+  void store(std::size_t layer, std::size_t token, const float* key, const float* value);
+
+  // In the blocks that attention_over_keys() reads.
+  const float* keys(std::size_t layer) const { return layers_[layer].data(); }
+  // Of the first `length` tokens: [length, width]
+  ConstMatrix values(std::size_t layer, std::size_t length) const {
+    return {layers_[layer].data() + width_ * capacity_, length, width_};
+  }
+
+  // What a token has in all layers, key and value of each in turn: [layers, 2, width].
+  std::size_t token_size() const { return 2 * layers_.size() * width_; }
+  void read_token(std::size_t token, std::span<float> numbers) const;
+  void write_token(std::size_t token, std::span<const float> numbers);
 
  private:
-  std::vector<AlignedFloats> layers_;
+  std::vector<AlignedFloats> layers_;  // Keys, then values.
   std::size_t width_;
   std::size_t capacity_ = 0;  // A multiple of 16.
   std::size_t length_ = 0;

@@ -73,27 +73,14 @@ void SelfAttention::forward(const Pass& pass, const Shard& shard, ConstMatrix x,
 }
 
 void SelfAttention::attend_to_past(const Pass& pass, const Shard& shard, Cache& cache) const {
-  const std::size_t size = head_width();
   for (std::size_t s = shard.first_sentence; s < shard.first_sentence + shard.num_sentences; ++s) {
-    const std::size_t first = pass.batch.first_token[s];
-    const std::size_t count = pass.batch.length(s);
-    const std::size_t end = pass.batch.end_position(s);
-    const Matrix keys = pass.past[s]->keys(layer_);
-    const Matrix values = pass.past[s]->values(layer_);
-    for (std::size_t t = 0; t < count; ++t) {
-      const float* key = cache.qkv.row(first + t) + width_;
-      const std::size_t position = end - count + t;
-      for (std::size_t i = 0; i < width_; ++i) keys(i, position) = key[i];
-      std::copy_n(key + width_, width_, values.row(position));
-    }
-    for (std::size_t head = 0; head < num_heads_; ++head) {
-      const std::size_t column = head * size;
-      const Matrix weights(cache.weights + cache.first[s] + head * count * attention_stride(end), count, end,
-                           attention_stride(end));
-      attention_over_keys(cache.qkv.row_range(first, count).column_range(column, size),
-                          keys.row_range(column, size).column_range(0, end),
-                          values.row_range(0, end).column_range(column, size), weights,
-                          cache.context.row_range(first, count).column_range(column, size));
+    KeyValueCache& past = *pass.past[s];
+    for (std::size_t t = pass.batch.first_token[s]; t < pass.batch.first_token[s + 1]; ++t) {
+      const float* qkv = cache.qkv.row(t);
+      const std::size_t position = pass.batch.positions[t];
+      past.store(layer_, position, qkv + width_, qkv + 2 * width_);
+      attention_over_keys(qkv, past.keys(layer_), past.values(layer_, position + 1), num_heads_, cache.context.row(t),
+                          cache.weights + cache.first[s]);
     }
   }
 }

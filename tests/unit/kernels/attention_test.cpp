@@ -150,6 +150,43 @@ INSTANTIATE_TEST_SUITE_P(Masks, AttentionTest, testing::Combine(testing::Bool(),
                                   (std::get<1>(test.param) ? "_dropout" : "");
                          });
 
+// A token's attention over keys stored in blocks has the bits of the whole sentence's.
+TEST(Attention, OverKeysEqualsForward) {
+  constexpr std::size_t kHeads = 3;
+  for (const std::size_t length : {1, 2, 7, 8, 9, 16, 17, 40}) {
+    for (const std::size_t head_width : {1, 4, 7, 16, 32}) {
+      const std::size_t width = kHeads * head_width;
+      GuardedMatrix q(length, width), k(length, width), v(length, width);
+      q.fill(UniformNumbers(1));
+      k.fill(UniformNumbers(2));
+      v.fill(UniformNumbers(3));
+      const std::size_t stride = attention_stride(length);
+      AlignedFloats keys(stride * width);
+      for (std::size_t t = 0; t < length; ++t) {
+        for (std::size_t i = 0; i < width; ++i) keys.data()[key_offset(t, width) + i * kKeyBlock] = k(t, i);
+      }
+      for_each_instruction_set([&] {
+        AlignedFloats weights(length * stride);
+        AlignedFloats scratch(attention_scratch(length, head_width));
+        GuardedMatrix whole(length, width);
+        for (std::size_t head = 0; head < kHeads; ++head) {
+          const auto columns = [&](GuardedMatrix& m) { return m.view().column_range(head * head_width, head_width); };
+          attention_forward(site_of(true, false), columns(q), columns(k), columns(v),
+                            {weights.data(), length, length, stride}, columns(whole), scratch.data());
+        }
+        AlignedFloats row_scratch(kHeads * stride);
+        for (std::size_t t = 0; t < length; ++t) {
+          GuardedMatrix context(1, width);
+          attention_over_keys(q.view().row(t), keys.data(), v.view().row_range(0, t + 1), kHeads, context.data(),
+                              row_scratch.data());
+          ASSERT_TRUE(context.guards_intact());
+          for (std::size_t i = 0; i < width; ++i) ASSERT_EQ(context(0, i), whole(t, i)) << length << " " << head_width;
+        }
+      });
+    }
+  }
+}
+
 // What a causal token may not read cannot change its context.
 TEST(Attention, CausalTokensIgnoreTheFuture) {
   constexpr std::size_t kLength = 19;
