@@ -2,7 +2,7 @@
 #include <cassert>
 #include <cmath>
 
-#include "semfuse/generator.h"
+#include "decoding/sampler.h"
 
 namespace semfuse {
 
@@ -10,9 +10,9 @@ namespace {
 
 using Distribution = std::vector<TokenProbability>;
 
-bool is_before(const TokenProbability& a, const TokenProbability& b) {
+constexpr auto is_before = [](const TokenProbability& a, const TokenProbability& b) {
   return a.probability != b.probability ? a.probability > b.probability : a.id < b.id;
-}
+};
 
 void normalize(Distribution& distribution) {
   double sum = 0.0;
@@ -42,19 +42,34 @@ void softmax(Distribution& entries, double temperature) {
   normalize(entries);
 }
 
-}  // namespace
-
-Distribution sampling_distribution(std::span<const double> logits, const SamplingOptions& options) {
+// Tokens that are not ruled out, with their logits in place of probabilities.
+Distribution possible_tokens(std::span<const double> logits) {
   Distribution result;
+  result.reserve(logits.size());
   for (std::size_t id = 0; id < logits.size(); ++id) {
     if (logits[id] != -INFINITY) result.push_back({static_cast<TokenId>(id), logits[id]});
   }
+  return result;
+}
+
+bool is_truncated(const SamplingOptions& options) {
+  return options.top_k > 0 || options.top_p < 1.0;
+}
+
+bool is_greedy(const SamplingOptions& options) {
+  return options.greedy || options.temperature == 0.0;
+}
+
+}  // namespace
+
+Distribution sampling_distribution(std::span<const double> logits, const SamplingOptions& options) {
+  Distribution result = possible_tokens(logits);
   if (result.empty()) return result;
-  if (options.greedy || options.temperature == 0.0) {
+  if (is_greedy(options)) {
     return {{std::min_element(result.begin(), result.end(), is_before)->id, 1.0}};
   }
-  const bool truncates = options.top_k > 0 || options.top_p < 1.0;
-  if (truncates) std::sort(result.begin(), result.end(), is_before);  // By logit, so that top-k sees no rounding.
+  if (is_truncated(options))
+    std::sort(result.begin(), result.end(), is_before);  // By logit, so that top-k sees no rounding.
   if (options.top_k > 0) result.resize(std::min(options.top_k, result.size()));
   softmax(result, options.temperature);
   std::sort(result.begin(), result.end(), is_before);
@@ -76,17 +91,46 @@ Distribution mixture_distribution(std::span<const double> logits, std::span<cons
   return result;
 }
 
-TokenId draw(std::span<const TokenProbability> distribution, double uniform) {
+TokenProbability drawn_from(std::span<const TokenProbability> distribution, double uniform) {
   assert(!distribution.empty());
   double cumulative = 0.0;
   for (const TokenProbability& entry : distribution) {
     cumulative += entry.probability;
-    if (uniform < cumulative) return entry.id;
+    if (uniform < cumulative) return entry;
   }
   // Rounding left the sum a little below 1.
   const auto last = std::find_if(distribution.rbegin(), distribution.rend(),
                                  [](const TokenProbability& entry) { return entry.probability > 0.0; });
-  return last == distribution.rend() ? distribution.back().id : last->id;
+  return last == distribution.rend() ? distribution.back() : *last;
+}
+
+TokenId draw(std::span<const TokenProbability> distribution, double uniform) {
+  return drawn_from(distribution, uniform).id;
+}
+
+std::optional<TokenProbability> sample(std::span<const double> logits, const SamplingOptions& options, double uniform) {
+  if (is_greedy(options) || is_truncated(options)) {
+    const Distribution distribution = sampling_distribution(logits, options);
+    if (distribution.empty() || std::isnan(distribution.back().probability)) return std::nullopt;
+    return drawn_from(distribution, uniform);
+  }
+  Distribution entries = possible_tokens(logits);
+  if (entries.empty()) return std::nullopt;
+  softmax(entries, options.temperature);
+  if (std::isnan(entries.front().probability)) return std::nullopt;
+  // From the most probable token on, as draw() goes.
+  const auto is_after = [](const TokenProbability& a, const TokenProbability& b) { return is_before(b, a); };
+  std::make_heap(entries.begin(), entries.end(), is_after);
+  double cumulative = 0.0;
+  TokenProbability last = entries.front();
+  for (auto end = entries.end(); end != entries.begin(); --end) {
+    if (entries.front().probability == 0.0) break;  // Rounding left the sum a little below 1.
+    last = entries.front();
+    cumulative += last.probability;
+    if (uniform < cumulative) break;
+    std::pop_heap(entries.begin(), end, is_after);
+  }
+  return last;
 }
 
 }  // namespace semfuse

@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "decoding/logit_rules.h"
+#include "decoding/sampler.h"
 #include "semfuse/error.h"
 
 namespace semfuse {
@@ -27,11 +29,13 @@ std::vector<std::optional<WordClass>> word_classes(const LanguageModel& model) {
 
 std::optional<WordClass> slot_of(const TokenSet& allowed, std::span<const std::optional<WordClass>> classes) {
   std::optional<WordClass> slot;
-  for (const TokenId id : allowed.ids()) {
-    const std::optional<WordClass> word_class = classes[static_cast<std::size_t>(id)];
-    if (!word_class || word_class == WordClass::other) continue;
-    if (slot && slot != word_class) return std::nullopt;
-    slot = word_class;
+  for (std::size_t word = 0; word < allowed.words().size(); ++word) {
+    for (std::uint64_t bits = allowed.words()[word]; bits != 0; bits &= bits - 1) {
+      const auto word_class = classes[word * 64 + static_cast<std::size_t>(std::countr_zero(bits))];
+      if (!word_class || word_class == WordClass::other) continue;
+      if (slot && slot != word_class) return std::nullopt;
+      slot = word_class;
+    }
   }
   return slot;
 }
@@ -58,7 +62,7 @@ bool TokenChoice::draws_from_mixture(const DecodingStep& step) const {
   return wanted;
 }
 
-std::vector<TokenProbability> TokenChoice::distribution(const DecodingStep& step, std::span<const float> logits) {
+void TokenChoice::apply_rules(const DecodingStep& step, std::span<const float> logits) {
   model_.assign(logits.begin(), logits.end());
   if (!std::all_of(model_.begin(), model_.end(), [](double logit) { return std::isfinite(logit); })) {
     throw Error("the model's logits are not finite; its weights are damaged, train it again");
@@ -72,27 +76,45 @@ std::vector<TokenProbability> TokenChoice::distribution(const DecodingStep& step
   }
   ruled_ = allowed_;
   if (request_.controls.active() && !HardRequestRule(request_.controls).can_be_met(step, allowed_)) unmet_ = true;
-  if (draws_from_mixture(step)) {
+  from_mixture_ = draws_from_mixture(step);
+  if (from_mixture_) {
     HardRequestRule(request_.controls).apply(step, ruled_);
     for (const auto& rule : request_.rules) rule->apply(step, ruled_);
-    std::vector<TokenId> tokens;
-    for (std::size_t id = 0; id < ruled_.size(); ++id) {
-      if (ruled_[id] != -INFINITY) tokens.push_back(static_cast<TokenId>(id));
-    }
-    const bool positive = request_.controls.polarity() > 0.0;
-    if (tokens.empty()) throw Error(kNothingLeft);
-    auto result = mixture_distribution(
-        ruled_, tokens, positive ? request_.controls.positive : request_.controls.negative, request_.sampling.nucleus);
-    if (request_.sampling.greedy || request_.sampling.temperature == 0.0) result = {{result.front().id, 1.0}};
-    return result;
+  } else {
+    for (const auto& rule : rules_) rule->apply(step, ruled_);
   }
-  for (const auto& rule : rules_) rule->apply(step, ruled_);
+}
+
+std::vector<TokenProbability> TokenChoice::mixture() const {
+  std::vector<TokenId> tokens;
+  for (std::size_t id = 0; id < ruled_.size(); ++id) {
+    if (ruled_[id] != -INFINITY) tokens.push_back(static_cast<TokenId>(id));
+  }
+  if (tokens.empty()) throw Error(kNothingLeft);
+  const bool positive = request_.controls.polarity() > 0.0;
+  auto result = mixture_distribution(ruled_, tokens, positive ? request_.controls.positive : request_.controls.negative,
+                                     request_.sampling.nucleus);
+  if (request_.sampling.greedy || request_.sampling.temperature == 0.0) result = {{result.front().id, 1.0}};
+  return result;
+}
+
+std::vector<TokenProbability> TokenChoice::distribution(const DecodingStep& step, std::span<const float> logits) {
+  apply_rules(step, logits);
+  if (from_mixture_) return mixture();
   auto result = sampling_distribution(ruled_, request_.sampling);
   if (result.empty() ||
       std::any_of(result.begin(), result.end(), [](const auto& e) { return std::isnan(e.probability); })) {
     throw Error(kNothingLeft);
   }
   return result;
+}
+
+TokenProbability TokenChoice::draw(const DecodingStep& step, std::span<const float> logits, double uniform) {
+  apply_rules(step, logits);
+  if (from_mixture_) return drawn_from(mixture(), uniform);
+  const std::optional<TokenProbability> token = sample(ruled_, request_.sampling, uniform);
+  if (!token) throw Error(kNothingLeft);
+  return *token;
 }
 
 namespace {
@@ -120,7 +142,6 @@ TokenExplanation TokenChoice::explain(const DecodingStep& step, std::span<const 
   const auto word = [&](TokenId id) { return id == Vocabulary::kEos ? "<eos>" : step.model.vocabulary().word(id); };
   const std::vector<double> model = softmax(model_);
   const std::vector<double> grammar = softmax(allowed_);
-  const bool mixture = draws_from_mixture(step);
   const std::vector<double> ruled = softmax(ruled_);
   const auto index = static_cast<std::size_t>(chosen);
 
@@ -134,13 +155,13 @@ TokenExplanation TokenChoice::explain(const DecodingStep& step, std::span<const 
   result.sampler = probability_of(distribution, chosen);
   result.model = model[index];
   result.grammar = grammar[index];
-  result.controls = mixture ? result.sampler : ruled[index];
+  result.controls = from_mixture_ ? result.sampler : ruled[index];
   for (std::size_t id = 0; id < model.size(); ++id) {
     if (allowed_[id] == -INFINITY) {
       result.removed_by_grammar += model[id];
     } else if (ruled_[id] == -INFINITY) {
       result.removed_by_controls += model[id];
-    } else if (!mixture && probability_of(distribution, static_cast<TokenId>(id)) == 0.0) {
+    } else if (!from_mixture_ && probability_of(distribution, static_cast<TokenId>(id)) == 0.0) {
       result.removed_by_sampler += ruled[id];
     }
   }

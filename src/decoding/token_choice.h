@@ -26,6 +26,9 @@ class TokenChoice {
   // nothing is left to choose from.
   std::vector<TokenProbability> distribution(const DecodingStep& step, std::span<const float> logits);
 
+  // The token that draw() takes from that distribution, with its probability, sooner.
+  TokenProbability draw(const DecodingStep& step, std::span<const float> logits, double uniform);
+
   // Whether a hard request met a slot that has nothing of what it asks for, and was dropped there.
   bool unmet() const { return unmet_; }
 
@@ -34,7 +37,9 @@ class TokenChoice {
                            TokenId chosen) const;
 
  private:
+  void apply_rules(const DecodingStep& step, std::span<const float> logits);
   bool draws_from_mixture(const DecodingStep& step) const;
+  std::vector<TokenProbability> mixture() const;
 
   const GenerationRequest& request_;
   std::vector<std::shared_ptr<const LogitRule>> rules_;
@@ -42,6 +47,7 @@ class TokenChoice {
   std::vector<double> model_;    // The model's logits; -infinity for <pad> and <bos>.
   std::vector<double> allowed_;  // -infinity where the grammar forbids.
   std::vector<double> ruled_;    // After all rules.
+  bool from_mixture_ = false;
 };
 
 }  // namespace semfuse

@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "core/random.h"
-#include "semfuse/generator.h"
+#include "decoding/sampler.h"
 
 namespace semfuse {
 namespace {
@@ -140,6 +140,38 @@ TEST(Draw, GivesTheLastTokenWhenRoundingLeavesAGap) {
   EXPECT_EQ(draw(distribution, 0.99999999), 2);
   EXPECT_EQ(draw(distribution, 0.0), 4);
   EXPECT_EQ(draw(distribution, 0.5), 2);
+}
+
+TEST(Sampler, SampleIsADrawFromTheDistribution) {
+  RandomStream random(5, RandomPurpose::sampling);
+  const std::vector<SamplingOptions> all_options = {{},
+                                                    {.temperature = 0.3},
+                                                    {.top_k = 3},
+                                                    {.top_p = 0.7},
+                                                    {.top_p = 0.7, .nucleus = Nucleus::paper},
+                                                    {.greedy = true}};
+  for (int i = 0; i < 2000; ++i) {
+    std::vector<double> logits(1 + random.next_below(30));
+    for (double& logit : logits) {
+      logit = random.next_below(4) == 0 ? kForbidden : static_cast<double>(random.next_below(9)) - 4.0;  // With equals.
+    }
+    for (const SamplingOptions& options : all_options) {
+      const std::vector<TokenProbability> distribution = sampling_distribution(logits, options);
+      for (const double uniform : {random.next_uniform(), 0.0, 1.0 - 0x1p-53}) {
+        const std::optional<TokenProbability> token = sample(logits, options, uniform);
+        ASSERT_EQ(token.has_value(), !distribution.empty());
+        if (!token) continue;
+        EXPECT_EQ(token->id, draw(distribution, uniform));
+        EXPECT_EQ(token->probability, drawn_from(distribution, uniform).probability);
+      }
+    }
+  }
+}
+
+TEST(Sampler, SampleRefusesWhatIsNoNumber) {
+  const std::vector<double> logits = {1.0, INFINITY, 2.0};
+  EXPECT_FALSE(sample(logits, {}, 0.5));
+  EXPECT_FALSE(sample(logits, {.top_k = 2}, 0.5));
 }
 
 }  // namespace
