@@ -10,7 +10,9 @@
 #include "core/nearest_word.h"
 #include "core/random.h"
 #include "core/thread_pool.h"
+#include "decoding/sampler.h"
 #include "decoding/token_choice.h"
+#include "decoding/token_guesser.h"
 #include "io/quoted_text.h"
 #include "model/incremental_pass.h"
 #include "semfuse/error.h"
@@ -19,25 +21,29 @@ namespace semfuse {
 
 namespace {
 
-constexpr std::size_t kStreams = 64;  // Sentences that one thread works on at a time.
+constexpr std::size_t kStreams = 64;                         // Sentences that one thread works on at a time.
+constexpr std::size_t kPrefixBytes = std::size_t{32} << 20;  // What a thread keeps of beginnings.
 
-}  // namespace
-
-namespace {
+// Whether the logits after a token are the same whatever follows it.
+bool later_text_changes_nothing(const LanguageModel& model) {
+  return model.options().attention == AttentionMask::causal &&
+         (!model.options().fusion || model.feature_bank().options().bank == FeatureSet::semfuse);
+}
 
 // What a thread needs to work on its streams; kept from one call to the next.
 struct Worker {
-  Worker(const LanguageModel& model, const PackedWeights& packed) : pass(model.network(), model.weights(), packed) {}
+  Worker(const LanguageModel& model, const PackedWeights& packed)
+      : pass(model.network(), model.weights(), packed, kPrefixBytes), guesser(model.vocabulary().size()) {}
 
   IncrementalPass pass;
+  TokenGuesser guesser;
   std::vector<std::unique_ptr<TokenStream>> idle;
 
   std::unique_ptr<TokenStream> take_stream(const Network& network) {
     if (idle.empty()) return std::make_unique<TokenStream>(network);
     std::unique_ptr<TokenStream> stream = std::move(idle.back());
     idle.pop_back();
-    stream->cache.set_length(0);
-    stream->features.clear();
+    stream->clear();
     return stream;
   }
 };
@@ -49,7 +55,8 @@ struct Generator::State {
       : model(language_model),
         threads(num_threads),
         packed(model.network().layout(), model.network().linears()),
-        classes(word_classes(model)) {
+        classes(word_classes(model)),
+        may_guess(later_text_changes_nothing(model)) {
     ThreadPool pool(1);
     packed.refresh(model.weights(), pool);
   }
@@ -58,6 +65,7 @@ struct Generator::State {
   std::size_t threads;
   PackedWeights packed;
   std::vector<std::optional<WordClass>> classes;
+  bool may_guess;
 
   std::unique_ptr<Worker> take_worker() {
     const std::lock_guard lock(mutex);
@@ -140,6 +148,41 @@ class Draft {
     return false;
   }
 
+  // Lets the coming pass compute one token more, which may turn out to be the next one. Must follow prepare().
+  void guess(const TokenGuesser& guesser) {
+    const bool last = result_.words.size() + 1 >= request_.max_tokens;
+    const std::optional<TokenId> next = guesser.guess(stream_->tokens.back());
+    if (last || stream_->cache.length() == 0 || !next || *next == Vocabulary::kEos) return;
+    if (cursor_ && !cursor_->allowed().contains(*next)) return;
+    stream_->tokens.push_back(*next);
+    stream_->num_guesses = 1;
+    if (model_.network().num_features() == 0) return;
+    Sentence words = result_.words;
+    words.push_back(model_.vocabulary().word(*next));
+    stream_->features = model_.feature_bank().prefix_rows(words).values;
+  }
+
+  // Chooses the next token and, if that was guessed, the one after it. A row of logits for each.
+  void choose(Matrix logits, TokenGuesser& guesser, const std::function<bool(const GeneratedToken&)>& on_token) {
+    std::optional<TokenId> guessed;
+    if (stream_->num_guesses > 0) {
+      guessed = stream_->tokens.back();
+      stream_->tokens.pop_back();
+      stream_->features.resize(stream_->tokens.size() * model_.network().num_features());
+      stream_->num_guesses = 0;
+    }
+    for (std::size_t row = 0; row < logits.rows(); ++row) {
+      const std::size_t length = stream_->tokens.size();
+      const TokenId before = stream_->tokens.back();
+      choose({logits.row(row), logits.cols()}, on_token);
+      guesser.learn(before, result_.tokens.back().id);
+      const bool goes_on =
+          result_.tokens.back().id == guessed && prepare(on_token) && stream_->tokens.size() == length + 1;
+      if (!goes_on) break;
+    }
+  }
+
+ private:
   void choose(std::span<const float> logits, const std::function<bool(const GeneratedToken&)>& on_token) {
     const TokenSet* allowed = cursor_ ? &cursor_->allowed() : nullptr;
     if (allowed != nullptr && allowed->count() == 0) {
@@ -147,18 +190,25 @@ class Draft {
                               join_words(result_.words)));
     }
     const DecodingStep step{.model = model_, .tokens = stream_->tokens, .allowed = allowed, .slot = slot()};
-    const std::vector<TokenProbability> distribution = choice_.distribution(step, logits);
-    const RandomStream random(request_.seed, RandomPurpose::sampling, request_.index);
-    GeneratedToken token{.id = draw(distribution, random.uniform(stream_->tokens.size())), .slot = step.slot};
-    token.forced = allowed != nullptr && allowed->count() == 1;
-    const auto chosen =
-        std::find_if(distribution.begin(), distribution.end(), [&](const auto& e) { return e.id == token.id; });
-    token.log_probability = std::log(chosen->probability);
-    if (request_.explain) token.explanation = choice_.explain(step, distribution, token.id);
-    append(std::move(token), on_token);
+    const double uniform =
+        RandomStream(request_.seed, RandomPurpose::sampling, request_.index).uniform(stream_->tokens.size());
+    TokenProbability drawn{};
+    std::optional<TokenExplanation> explanation;
+    if (request_.explain) {
+      const std::vector<TokenProbability> distribution = choice_.distribution(step, logits);
+      drawn = drawn_from(distribution, uniform);
+      explanation = choice_.explain(step, distribution, drawn.id);
+    } else {
+      drawn = choice_.draw(step, logits, uniform);
+    }
+    append({.id = drawn.id,
+            .log_probability = std::log(drawn.probability),
+            .forced = allowed != nullptr && allowed->count() == 1,
+            .slot = step.slot,
+            .explanation = std::move(explanation)},
+           on_token);
   }
 
- private:
   void read_prompt() {
     const Sentence words = split_words(request_.prompt);
     for (std::size_t i = 0; i < words.size(); ++i) {
@@ -278,10 +328,15 @@ std::vector<Generation> Generator::generate(std::span<const GenerationRequest> r
       if (slots.empty() && next.load() >= requests.size()) break;
       if (slots.empty()) continue;
       waiting.clear();
+      // A pass of one stream waits for the weights to arrive: one more token costs it nothing.
+      if (slots.size() == 1 && s.may_guess) slots.front().draft->guess(worker->guesser);
       for (const Slot& slot : slots) waiting.push_back(&slot.draft->stream());
       const Matrix logits = worker->pass.run(waiting);
-      for (std::size_t i = 0; i < slots.size(); ++i) {
-        slots[i].draft->choose({logits.row(i), logits.cols()}, slots[i].on_token);
+      std::size_t first_row = 0;
+      for (const Slot& slot : slots) {
+        const std::size_t rows = slot.draft->stream().num_guesses + 1;
+        slot.draft->choose(logits.row_range(first_row, rows), worker->guesser, slot.on_token);
+        first_row += rows;
       }
     }
     s.give_back(std::move(worker));

@@ -5,63 +5,146 @@
 
 namespace semfuse {
 
-IncrementalPass::IncrementalPass(const Network& network, const ParameterBlock& weights, const PackedWeights& packed)
-    : network_(network), weights_(weights), packed_(packed), positions_(network.options().width) {}
+namespace {
 
-// How many of the stream's tokens need no work. The last one always does: its hidden state is not kept.
-std::size_t IncrementalPass::known_tokens(const TokenStream& stream) const {
-  if (network_.options().attention != AttentionMask::causal) return 0;
-  const std::size_t most = std::min(stream.cache.length(), stream.tokens.size() - 1);
+std::size_t numbers_of_a_token(const ModelOptions& options) {
+  return (2 * options.layers + 1) * options.width;
+}
+
+}  // namespace
+
+void TokenStream::clear() {
+  tokens.clear();
+  features.clear();
+  num_guesses = 0;
+  cache.set_length(0);
+}
+
+IncrementalPass::IncrementalPass(const Network& network, const ParameterBlock& weights, const PackedWeights& packed,
+                                 std::size_t prefix_bytes)
+    : network_(network),
+      weights_(weights),
+      packed_(packed),
+      positions_(network.options().width),
+      prefixes_(network.num_features(), numbers_of_a_token(network.options()), prefix_bytes),
+      numbers_(numbers_of_a_token(network.options())) {}
+
+std::span<const float> IncrementalPass::feature_row(const TokenStream& stream, std::size_t token) const {
+  return std::span(stream.features).subspan(token * network_.num_features(), network_.num_features());
+}
+
+// How many tokens the stream's cache is still right for. Those whose logits are wanted do not count: their hidden
+// states are not kept.
+std::size_t IncrementalPass::unchanged_tokens(const TokenStream& stream) const {
+  const std::size_t most = std::min(stream.cache.length(), stream.tokens.size() - 1 - stream.num_guesses);
   const std::size_t num_features = network_.num_features();
-  std::size_t known = 0;
-  while (known < most && stream.tokens[known] == stream.computed_tokens[known] &&
-         std::equal(stream.features.begin() + static_cast<std::ptrdiff_t>(known * num_features),
-                    stream.features.begin() + static_cast<std::ptrdiff_t>((known + 1) * num_features),
-                    stream.computed_features.begin() + static_cast<std::ptrdiff_t>(known * num_features))) {
-    ++known;
+  std::size_t unchanged = 0;
+  while (unchanged < most && stream.tokens[unchanged] == stream.computed_tokens[unchanged] &&
+         std::ranges::equal(feature_row(stream, unchanged),
+                            std::span(stream.computed_features).subspan(unchanged * num_features, num_features))) {
+    ++unchanged;
+  }
+  return unchanged;
+}
+
+// How many of the stream's tokens need no work; their keys and values are now in its cache. If all, `last` is the last
+// one in the tree, which holds its hidden state.
+std::size_t IncrementalPass::recall(TokenStream& stream, PrefixTree::Node& last) {
+  if (!causal()) return 0;
+  stream.cache.reserve(stream.tokens.size());
+  std::size_t known = unchanged_tokens(stream);
+  if (known > 0 || stream.num_guesses > 0) return known;
+  last = PrefixTree::kRoot;
+  while (known < stream.tokens.size()) {
+    const auto next = prefixes_.find(last, stream.tokens[known], feature_row(stream, known));
+    if (!next) break;
+    last = *next;
+    stream.cache.write_token(known++, prefixes_.numbers(last).first(stream.cache.token_size()));
   }
   return known;
 }
 
+// Hands what a pass computed of a stream's last tokens to the tree, if it knows those before.
+void IncrementalPass::remember(const TokenStream& stream, ConstMatrix hidden) {
+  if (hidden.rows() > prefixes_.capacity()) return;
+  if (hidden.rows() > prefixes_.room()) prefixes_.clear();
+  const std::size_t first_new = stream.tokens.size() - hidden.rows();
+  const std::size_t num_key_values = stream.cache.token_size();
+  PrefixTree::Node node = PrefixTree::kRoot;
+  for (std::size_t t = 0; t < stream.tokens.size(); ++t) {
+    if (const auto next = prefixes_.find(node, stream.tokens[t], feature_row(stream, t))) {
+      node = *next;
+      continue;
+    }
+    if (t < first_new) return;
+    stream.cache.read_token(t, std::span(numbers_).first(num_key_values));
+    std::copy_n(hidden.row(t - first_new), hidden.cols(),
+                numbers_.begin() + static_cast<std::ptrdiff_t>(num_key_values));
+    node = prefixes_.add(node, stream.tokens[t], feature_row(stream, t), numbers_);
+  }
+}
+
 Matrix IncrementalPass::run(std::span<TokenStream* const> streams) {
-  const bool causal = network_.options().attention == AttentionMask::causal;
   const std::size_t num_features = network_.num_features();
+  std::size_t num_rows = 0;
+  for (const TokenStream* stream : streams) num_rows += stream->num_guesses + 1;
+  workspace_.reset();
+  const Matrix wanted = workspace_.matrix(num_rows, network_.options().width);  // Hidden states
+  const Matrix logits = workspace_.matrix(num_rows, network_.vocab_size());
+
+  struct Rest {
+    TokenStream* stream;
+    std::size_t first_row;  // Of what is wanted.
+    bool begins;
+  };
+  std::vector<Rest> rests;
   BatchPacker packer(num_features);
   std::vector<KeyValueCache*> past;
+  std::size_t row = 0;
   for (TokenStream* stream : streams) {
-    assert(!stream->tokens.empty() && stream->features.size() == stream->tokens.size() * num_features);
-    const std::size_t known = known_tokens(*stream);
-    const auto rest = std::span(stream->tokens).subspan(known);
-    packer.add(rest, rest, std::span(stream->features).subspan(known * num_features), known);
-    positions_.reserve(stream->tokens.size());
-    if (!causal) continue;
-    stream->cache.set_length(known);
-    stream->cache.reserve(stream->tokens.size());
-    past.push_back(&stream->cache);
+    assert(stream->tokens.size() > stream->num_guesses);
+    assert(stream->features.size() == stream->tokens.size() * num_features);
+    const bool begins = causal() && stream->cache.length() == 0;
+    PrefixTree::Node last = PrefixTree::kRoot;
+    const std::size_t known = recall(*stream, last);
+    if (known == stream->tokens.size()) {
+      std::ranges::copy(prefixes_.numbers(last).last(wanted.cols()), wanted.row(row));
+    } else {
+      const auto rest = std::span(stream->tokens).subspan(known);
+      packer.add(rest, rest, std::span(stream->features).subspan(known * num_features), known);
+      positions_.reserve(stream->tokens.size());
+      rests.push_back({.stream = stream, .first_row = row, .begins = begins});
+      if (causal()) past.push_back(&stream->cache);
+    }
+    row += stream->num_guesses + 1;
+    if (!causal()) continue;
+    stream->cache.set_length(stream->tokens.size());
+    stream->computed_tokens = stream->tokens;
+    stream->computed_features = stream->features;
   }
-  const Batch batch = packer.take_whole();
-  workspace_.reset();
-  Network::Activations activations = network_.allocate(batch, workspace_);
-  float* scratch = workspace_.floats(activations.scratch_size);
-  const Pass pass{.batch = batch,
-                  .layout = network_.layout(),
-                  .weights = weights_,
-                  .packed = packed_,
-                  .attention = network_.options().attention,
-                  .dropout = {},
-                  .past = past};
-  network_.forward(pass, batch.shards[0], positions_.rows(), activations, scratch);
-
-  const Matrix hidden = workspace_.matrix(streams.size(), network_.options().width);
-  const Matrix logits = workspace_.matrix(streams.size(), network_.vocab_size());
-  for (std::size_t i = 0; i < streams.size(); ++i) {
-    std::copy_n(activations.hidden().row(batch.first_token[i + 1] - 1), hidden.cols(), hidden.row(i));
-    if (!causal) continue;
-    streams[i]->cache.set_length(streams[i]->tokens.size());
-    streams[i]->computed_tokens = streams[i]->tokens;
-    streams[i]->computed_features = streams[i]->features;
+  if (!rests.empty()) {
+    const Batch batch = packer.take_whole();
+    Network::Activations activations = network_.allocate(batch, workspace_);
+    float* scratch = workspace_.floats(activations.scratch_size);
+    const Pass pass{.batch = batch,
+                    .layout = network_.layout(),
+                    .weights = weights_,
+                    .packed = packed_,
+                    .attention = network_.options().attention,
+                    .dropout = {},
+                    .past = past};
+    network_.forward(pass, batch.shards[0], positions_.rows(), activations, scratch);
+    for (std::size_t i = 0; i < rests.size(); ++i) {
+      const auto& [stream, first_row, begins] = rests[i];
+      const Matrix hidden = activations.hidden().row_range(batch.first_token[i], batch.length(i));
+      const std::size_t num_wanted = stream->num_guesses + 1;
+      for (std::size_t r = 0; r < num_wanted; ++r) {
+        std::copy_n(hidden.row(hidden.rows() - num_wanted + r), hidden.cols(), wanted.row(first_row + r));
+      }
+      if (begins && stream->num_guesses == 0) remember(*stream, hidden);
+    }
   }
-  packed_.forward(network_.token_head(), hidden, logits);
+  packed_.forward(network_.token_head(), wanted, logits);
   return logits;
 }
 

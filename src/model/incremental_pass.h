@@ -1,4 +1,4 @@
-// Forward passes of sentences that grow: the logits after the last token of each.
+// Forward passes of sentences that grow: the logits after the last tokens of each.
 #pragma once
 
 #include <span>
@@ -6,6 +6,7 @@
 
 #include "model/key_value_cache.h"
 #include "model/network.h"
+#include "model/prefix_tree.h"
 
 namespace semfuse {
 
@@ -14,31 +15,44 @@ namespace semfuse {
 struct TokenStream {
   TokenStream(const Network& network) : cache(network.options().layers, network.options().width) {}
 
+  // Forgets everything.
+  void clear();
+
   std::vector<TokenId> tokens;  // <bos> and the words so far
   std::vector<float> features;  // [tokens, num_features]
+  std::size_t num_guesses = 0;  // So many of the last tokens are guesses: the logits before them are wanted too.
 
   KeyValueCache cache;
   std::vector<TokenId> computed_tokens;  // What the cache was computed from.
   std::vector<float> computed_features;
 };
 
-// The result for a stream does not depend on the other streams of the pass. One thread at a time.
+// The result for a stream does not depend on the other streams of the pass, nor on earlier ones. One thread at a time.
 class IncrementalPass {
  public:
-  // All three must outlive it.
-  IncrementalPass(const Network& network, const ParameterBlock& weights, const PackedWeights& packed);
+  // All three must outlive it. In a causal model, streams that begin alike share the work of what they begin with, for
+  // which up to `prefix_bytes` are kept.
+  IncrementalPass(const Network& network, const ParameterBlock& weights, const PackedWeights& packed,
+                  std::size_t prefix_bytes = 0);
 
-  // Row i of the result: logits after the last token of stream i. Valid until the next call.
+  // For each stream in turn, num_guesses + 1 rows of logits: those after each of its last num_guesses + 1 tokens. A
+  // stream's first pass must have more tokens than guesses. Valid until the next call.
   Matrix run(std::span<TokenStream* const> streams);
 
  private:
-  std::size_t known_tokens(const TokenStream& stream) const;
+  bool causal() const { return network_.options().attention == AttentionMask::causal; }
+  std::span<const float> feature_row(const TokenStream& stream, std::size_t token) const;
+  std::size_t unchanged_tokens(const TokenStream& stream) const;
+  std::size_t recall(TokenStream& stream, PrefixTree::Node& last);
+  void remember(const TokenStream& stream, ConstMatrix hidden);
 
   const Network& network_;
   const ParameterBlock& weights_;
   const PackedWeights& packed_;
   PositionTable positions_;
   Workspace workspace_;
+  PrefixTree prefixes_;         // The numbers of a token: its keys and values, then its hidden state.
+  std::vector<float> numbers_;  // Of one token, on their way into the tree.
 };
 
 }  // namespace semfuse

@@ -87,10 +87,61 @@ TEST_P(IncrementalPassTest, DoesNotDependOnTheOtherStreams) {
   }
 }
 
+TEST_P(IncrementalPassTest, StreamsThatBeginAlikeShareTheirBeginnings) {
+  for (const std::size_t bytes : {2'000, 1'000'000}) {  // Room for a few tokens, and for all.
+    IncrementalPass pass(model_.network(), model_.weights(), packed_, bytes);
+    TokenStream stream(model_.network());
+    TokenStream* const streams[] = {&stream};
+    for (int round = 0; round < 2; ++round) {
+      for (const Sentence& sentence : some_sentences(5)) {
+        for (std::size_t begin = 0; begin <= sentence.size(); begin += 3) {
+          stream.clear();
+          for (std::size_t length = begin; length <= sentence.size(); length += 2) {
+            const Sentence prefix(sentence.begin(), sentence.begin() + static_cast<std::ptrdiff_t>(length));
+            set_text(stream, prefix);
+            expect_full_pass(pass.run(streams).row(0), prefix);
+          }
+        }
+      }
+    }
+  }
+}
+
+// Guesses, right or wrong, change no logits. With the paper's features they may not be made: rows change as a text
+// grows.
+class GuessingPassTest : public IncrementalPassTest {};
+
+TEST_P(GuessingPassTest, ReadsGuessesInTheSamePass) {
+  IncrementalPass pass(model_.network(), model_.weights(), packed_, 100'000);
+  TokenStream stream(model_.network());
+  TokenStream other(model_.network());
+  set_text(other, some_sentences(1).front());
+  TokenStream* const streams[] = {&stream, &other};
+  const std::vector<Sentence> sentences = some_sentences(3);
+  for (const Sentence& sentence : sentences) {
+    stream.clear();
+    for (std::size_t length = 0; length + 1 < sentence.size(); ++length) {
+      for (const bool right : {false, true}) {
+        const Sentence prefix(sentence.begin(), sentence.begin() + static_cast<std::ptrdiff_t>(length));
+        Sentence guessed = prefix;
+        guessed.push_back(right ? sentence[length] : "moderately");
+        set_text(stream, guessed);
+        stream.num_guesses = 1;
+        const Matrix logits = pass.run(streams);
+        ASSERT_EQ(logits.rows(), 3u);
+        expect_full_pass(logits.row(0), prefix);
+        expect_full_pass(logits.row(1), guessed);
+        expect_full_pass(logits.row(2), some_sentences(1).front());
+      }
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Models, IncrementalPassTest,
                          testing::Values(Case{AttentionMask::causal, false}, Case{AttentionMask::causal, true},
                                          Case{AttentionMask::bidirectional, false},
                                          Case{AttentionMask::bidirectional, true}));
+INSTANTIATE_TEST_SUITE_P(Models, GuessingPassTest, testing::Values(Case{AttentionMask::causal, false}));
 
 }  // namespace
 }  // namespace semfuse
