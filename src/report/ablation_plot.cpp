@@ -16,7 +16,7 @@ constexpr double kRowHeight = 26.0;
 constexpr double kTop = 60.0;
 
 struct Panel {
-  std::string title;
+  std::string_view title;
   std::function<MeanInterval(const AblationRow&)> value;
   double lowest;  // What the true distribution has.
 };
