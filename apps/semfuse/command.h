@@ -25,6 +25,7 @@ Command compare_command(CLI::App& program);
 Command audit_command(CLI::App& program);
 Command words_command(CLI::App& program);
 Command ablate_command(CLI::App& program);
+Command sweep_command(CLI::App& program);
 Command log_command(CLI::App& program);
 Command verify_command(CLI::App& program);
 Command export_command(CLI::App& program);

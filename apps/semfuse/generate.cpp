@@ -33,6 +33,8 @@ struct Options {
   std::optional<std::string> nucleus;
   std::optional<std::string> repetition_penalty;
   std::optional<std::string> last_k;
+  std::vector<std::string> knobs;
+  std::optional<std::string> guidance;
   std::vector<std::string> controls;
   bool soft_only = false;
   std::optional<std::string> alpha;
@@ -57,6 +59,15 @@ std::vector<std::string> split_at_commas(const std::vector<std::string>& texts) 
     }
   }
   return parts;
+}
+
+// Says what one of the paper's names became.
+KnobSetting read_knob(std::span<const Knob> knobs, const std::string& text) {
+  KnobSetting setting = parse_setting(knobs, text);
+  if (!text.starts_with(setting.knob + '=')) {
+    Terminal(stderr).print(fmt::format("semfuse: {} is read as {}\n", printable(text), to_string(knobs, setting)));
+  }
+  return setting;
 }
 
 GenerationRequest request_of(const Options& options, const LanguageModel& model) {
@@ -86,6 +97,12 @@ GenerationRequest request_of(const Options& options, const LanguageModel& model)
       parse_whole_number("--last-k", options.last_k, 0, kMost).value_or(request.repetition.last_k);
   request.max_tokens =
       parse_whole_number("--max-tokens", options.max_tokens, 1, kMostTokens).value_or(request.max_tokens);
+  for (const std::string& text : options.knobs) request.knobs.push_back(read_knob(model.options().knobs, text));
+  request_row(model.options().knobs, request.knobs);  // Throws if they do not fit together.
+  request.guidance = parse_number("--guidance", options.guidance).value_or(request.guidance);
+  if (options.guidance && request.knobs.empty()) {
+    throw Error("--guidance goes past what knobs are set to; add --knob");
+  }
   for (const std::string& assignment : split_at_commas(options.controls)) set_control(request.controls, assignment);
   request.controls.soft_only = options.soft_only;
   for (ClassMixture* mixture : {&request.controls.positive, &request.controls.negative}) {
@@ -243,6 +260,14 @@ Command generate_command(CLI::App& program) {
   app->add_option("--preset", options->preset,
                   fmt::format("Settings of the paper's tables, with its grammar: {}", fmt::join(presets, ", ")))
       ->type_name("NAME");
+  app->add_option("--knob", options->knobs,
+                  "NAME=VALUE, what the model is asked for: polarity=0.7, strength=0.35, mark=?:0.6,.:0.4; may be "
+                  "repeated; `semfuse inspect RUN` lists a model's knobs")
+      ->type_name("SETTING")
+      ->allow_extra_args(false);
+  app->add_option("--guidance", options->guidance,
+                  "How far past the knobs' settings; 1: as calibrated, 0: ignore them (1)")
+      ->type_name("W");
   app->add_option("--control", options->controls,
                   fmt::format("NAME=VALUE,... from 0 to 1, with a grammar: {}", fmt::join(control_names(), ", ")))
       ->type_name("LIST")
@@ -274,6 +299,7 @@ Command generate_command(CLI::App& program) {
       "Examples:\n"
       "  semfuse generate run --n 5 --seed 1\n"
       "  semfuse generate run --grammar one-clause --prompt \"Carol starts the model,\"\n"
+      "  semfuse generate run --n 5 --knob polarity=0.7 --knob strength=0.35 --knob 'mark=?:0.6,.:0.4'\n"
       "  semfuse generate run --preset paper-positive --n 5\n"
       "  semfuse generate run --grammar one-clause --control neg_high=0.95,is_question=1 --explain\n");
   return {.app = app, .purpose = "generating", .run = [options] { return generate(*options); }};

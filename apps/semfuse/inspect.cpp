@@ -77,6 +77,7 @@ std::string configuration_text(const Terminal& terminal, const Experiment& exper
       fmt::format("width {}, {} layers, {} heads, feed-forward {}, dropout {}, {}", model.width, model.layers,
                   model.heads, model.feed_forward, model.dropout,
                   model.fusion ? fmt::format("fusion with a feature head of {}", model.feature_head) : "no fusion"));
+  for (const Knob& knob : model.knobs) add("knob", to_string(knob));
   add("corpus", fmt::format("{} training and {} validation sentences", with_separators(corpus.train),
                             with_separators(corpus.val)));
   add("training", fmt::format("{} epochs, batches of {}, learning rate {}, warmup {}", training.epochs, training.batch,

@@ -90,7 +90,7 @@ int run(int argc, char** argv, std::string& purpose) {
       corpus_command(program),   features_command(program), train_command(program),     inspect_command(program),
       generate_command(program), grammar_command(program),  reproduce_command(program), evaluate_command(program),
       compare_command(program),  audit_command(program),    words_command(program),     ablate_command(program),
-      log_command(program),      verify_command(program),   export_command(program)};
+      sweep_command(program),    log_command(program),      verify_command(program),    export_command(program)};
   // Extra arguments are found below, before a missing option is complained of: one is often the other, misspelt.
   program.allow_extras();
   for (const Command& command : commands) command.app->allow_extras();

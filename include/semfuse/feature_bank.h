@@ -3,6 +3,7 @@
 
 #include <array>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -23,8 +24,12 @@ std::optional<WordClass> word_class_from_string(std::string_view name);
 struct LexiconEntry {
   std::string word;
   WordClass word_class = WordClass::other;
-  double polarity = 0.0;  // -1 negative ... +1 positive; 0 for all but adjectives.
-  double strength = 0.0;  // 0 ... 1; how strong an intensifier is; 0 for all others.
+  double polarity = 0.0;                    // -1 negative ... +1 positive; 0 for all but adjectives.
+  double strength = 0.0;                    // 0 ... 1; how strong an intensifier is; 0 for all others.
+  std::map<std::string, double> more = {};  // Attributes of a user's own, in [-1, 1]; none is 0.
+
+  // By name, polarity and strength included; 0 if the word has no such attribute.
+  double attribute(std::string_view name) const;
   bool operator==(const LexiconEntry&) const = default;
 };
 
@@ -37,8 +42,9 @@ class Lexicon {
   // The words of the synthetic corpus, and "they", which it never draws: lexicons/synthetic.tsv.
   static Lexicon synthetic();
 
-  // Reads lines of tab-separated columns: a heading `word class polarity strength` (the last two may be missing), then
-  // a word each; an empty cell is 0, lines that begin with # and empty ones do not count. Throws Error as "origin:line:
+  // Reads lines of tab-separated columns: a heading `word class polarity strength` (the last two may be missing, and
+  // attributes of any other name may follow), then a word each; an empty cell is 0, lines that begin with # and empty
+  // ones do not count. Throws Error as "origin:line:
   // what" for anything else.
   static Lexicon parse(std::string_view tsv, std::string_view origin);
   static Lexicon load(const std::filesystem::path& path);

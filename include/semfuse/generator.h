@@ -101,7 +101,11 @@ struct GenerationRequest {
   std::shared_ptr<const CompiledGrammar> grammar;  // Null: any words. Compiled for the model's vocabulary.
   SamplingOptions sampling;
   RepetitionOptions repetition;
-  ControlOptions controls;                              // They need a grammar.
+  ControlOptions controls;         // They need a grammar.
+  std::vector<KnobSetting> knobs;  // What the model is asked for; it reads them itself.
+  // How far past the setting: logits are l0 + guidance · (l1 - l0), with l1 as asked and l0 with nothing asked. 1: as
+  // calibrated, 0: as if nothing were set.
+  double guidance = 1.0;
   std::vector<std::shared_ptr<const LogitRule>> rules;  // More rules, after the grammar and the controls.
   std::size_t max_tokens = 64;                          // Most tokens of the text, the prompt included, <eos> not.
   std::uint64_t seed = 1;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "semfuse/feature_bank.h"
+#include "semfuse/knobs.h"
 #include "semfuse/vocabulary.h"
 
 namespace semfuse {
@@ -37,6 +38,9 @@ struct ModelOptions {
   // A word that training never shows has no identity: E[w] is 0, it takes no part in the training softmax, and it
   // speaks through its features alone. Needs fusion.
   bool open_vocabulary = false;
+
+  // What the model can be asked for; needs fusion.
+  std::vector<Knob> knobs = {};
 };
 
 // A parameter by the name that it has in the equivalent PyTorch module.

@@ -27,6 +27,9 @@ struct TrainingOptions {
   // Share of the words that each step takes the identity from, as input and as output, so that the model learns to read
   // words by their features; in [0, 1). Special entries keep theirs.
   double identity_dropout = 0.0;
+  double knob_share = 0.5;  // Probability that a training sentence states a knob of the model, each knob by itself.
+  double knob_noise =
+      0.05;               // Standard deviation of a stated scalar around the sentence's own, as a share of its range.
   bool count_end = true;  // Whether <eos> is read too, at a position that predicts <pad>, as in the authors' code.
 };
 

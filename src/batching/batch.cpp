@@ -55,12 +55,13 @@ std::vector<Shard> cut_into_shards(const std::vector<std::size_t>& first_token, 
 std::vector<Batch> split(const Batch& batch, std::size_t parts) {
   std::vector<Batch> result;
   for (const auto& [first, count] : cut_sentences(batch.first_token, parts)) {
-    BatchPacker packer(batch.num_features, batch.shard_tokens);
+    BatchPacker packer(batch.num_features, batch.shard_tokens, batch.num_request_columns);
     for (std::size_t s = first; s < first + count; ++s) {
       const std::size_t begin = batch.first_token[s];
       packer.add(std::span(batch.inputs).subspan(begin, batch.length(s)),
                  std::span(batch.targets).subspan(begin, batch.length(s)),
-                 std::span(batch.features).subspan(begin * batch.num_features, batch.length(s) * batch.num_features));
+                 std::span(batch.features).subspan(begin * batch.num_features, batch.length(s) * batch.num_features),
+                 std::span(batch.requests).subspan(s * batch.num_request_columns, batch.num_request_columns));
     }
     result.push_back(packer.take());
     result.back().first_row = batch.first_row + batch.first_token[first];
@@ -75,15 +76,18 @@ std::size_t Batch::longest() const {
 }
 
 void BatchPacker::add(std::span<const TokenId> inputs, std::span<const TokenId> targets,
-                      std::span<const float> features, std::size_t first_position) {
+                      std::span<const float> features, std::span<const float> request, std::size_t first_position) {
   assert(!inputs.empty() && inputs.size() == targets.size() && features.size() == inputs.size() * batch_.num_features);
+  assert(request.empty() || request.size() == batch_.num_request_columns);
   batch_.inputs.insert(batch_.inputs.end(), inputs.begin(), inputs.end());
   batch_.targets.insert(batch_.targets.end(), targets.begin(), targets.end());
   batch_.features.insert(batch_.features.end(), features.begin(), features.end());
+  batch_.requests.insert(batch_.requests.end(), request.begin(), request.end());
   for (std::size_t position = 0; position < inputs.size(); ++position) {
     batch_.positions.push_back(static_cast<std::uint32_t>(first_position + position));
   }
   batch_.first_token.push_back(batch_.inputs.size());
+  batch_.requests.resize(batch_.num_sentences() * batch_.num_request_columns);
 }
 
 Batch BatchPacker::take_uncut() {
@@ -91,6 +95,7 @@ Batch BatchPacker::take_uncut() {
   batch_ = Batch();
   batch_.num_features = result.num_features;
   batch_.shard_tokens = result.shard_tokens;
+  batch_.num_request_columns = result.num_request_columns;
   return result;
 }
 

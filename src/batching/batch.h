@@ -41,6 +41,8 @@ struct Batch {
   std::vector<std::size_t> first_token = {0};  // [num_sentences + 1]
   std::size_t num_features = 0;
   std::vector<float> features;  // [num_tokens, num_features]
+  std::size_t num_request_columns = 0;
+  std::vector<float> requests;  // [num_sentences, num_request_columns]: what a sentence is asked for
   std::size_t shard_tokens = kShardTokens;
   std::vector<Shard> shards;
   std::size_t first_row = 0;  // Of the first token in its step; rows of dropout masks count from here.
@@ -52,6 +54,7 @@ struct Batch {
   // Tokens of the sentence up to the batch's last, those before the batch included.
   std::size_t end_position(std::size_t sentence) const { return positions[first_token[sentence + 1] - 1] + 1; }
   ConstMatrix feature_rows() const { return {features.data(), num_tokens(), num_features}; }
+  ConstMatrix request_rows() const { return {requests.data(), num_sentences(), num_request_columns}; }
 };
 
 // The sentences of a batch in at most `parts` batches of about equal size, in order; none is empty.
@@ -60,15 +63,18 @@ std::vector<Batch> split(const Batch& batch, std::size_t parts);
 // Builds batches one sentence at a time.
 class BatchPacker {
  public:
-  explicit BatchPacker(std::size_t num_features, std::size_t shard_tokens = kShardTokens) {
+  explicit BatchPacker(std::size_t num_features, std::size_t shard_tokens = kShardTokens,
+                       std::size_t num_request_columns = 0) {
     batch_.num_features = num_features;
     batch_.shard_tokens = shard_tokens;
+    batch_.num_request_columns = num_request_columns;
   }
 
-  // One sentence: inputs and targets of equal length, at least 1, and a feature row for each input. The first input is
-  // at `first_position` of the sentence; above 0 if what is before it is cached.
+  // One sentence: inputs and targets of equal length, at least 1, a feature row for each input, and one request; empty:
+  // nothing is asked for. The first input is at `first_position` of the sentence; above 0 if what is before it is
+  // cached.
   void add(std::span<const TokenId> inputs, std::span<const TokenId> targets, std::span<const float> features,
-           std::size_t first_position = 0);
+           std::span<const float> request = {}, std::size_t first_position = 0);
 
   // The batch of all sentences added since the last call, cut into shards.
   Batch take();

@@ -35,12 +35,15 @@ EncodedCorpus::EncodedCorpus(std::span<const Sentence> sentences, const Vocabula
   }
 }
 
-Batch EncodedCorpus::batch(std::span<const std::size_t> sentences, std::size_t shard_tokens) const {
-  BatchPacker packer(num_features_, shard_tokens);
-  for (const std::size_t s : sentences) {
+Batch EncodedCorpus::batch(std::span<const std::size_t> sentences, std::size_t shard_tokens,
+                           ConstMatrix requests) const {
+  BatchPacker packer(num_features_, shard_tokens, requests.cols());
+  for (std::size_t i = 0; i < sentences.size(); ++i) {
+    const std::size_t s = sentences[i];
     const std::size_t first = first_token_[s];
     packer.add(std::span(inputs_).subspan(first, length(s)), std::span(targets_).subspan(first, length(s)),
-               std::span(features_).subspan(first * num_features_, length(s) * num_features_));
+               std::span(features_).subspan(first * num_features_, length(s) * num_features_),
+               requests.cols() == 0 ? std::span<const float>() : std::span(requests.row(i), requests.cols()));
   }
   return packer.take();
 }

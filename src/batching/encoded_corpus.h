@@ -23,7 +23,9 @@ class EncodedCorpus {
   std::size_t num_tokens() const { return inputs_.size(); }
   std::size_t length(std::size_t sentence) const { return first_token_[sentence + 1] - first_token_[sentence]; }
 
-  Batch batch(std::span<const std::size_t> sentences, std::size_t shard_tokens = kShardTokens) const;
+  // `requests` [sentences, columns], if there are any columns.
+  Batch batch(std::span<const std::size_t> sentences, std::size_t shard_tokens = kShardTokens,
+              ConstMatrix requests = {}) const;
 
  private:
   std::size_t num_features_ = 0;

@@ -18,7 +18,8 @@ enum class RandomPurpose : std::uint64_t {
   shuffle = 5,
   dropout = 6,
   sampling = 7,
-  identity_dropout = 8
+  identity_dropout = 8,
+  requests = 9
 };
 
 // A bijection of 64 bits in which every input bit reaches every output bit (the finaliser of SplitMix64).

@@ -110,6 +110,7 @@ void check(const GenerationRequest& request) {
        {controls.pos_high, controls.neg_high, controls.str_high, controls.str_med, controls.is_question}) {
     require(value >= 0.0 && value <= 1.0, "a control must be from 0 to 1");
   }
+  require(std::isfinite(request.guidance), "guidance must be a finite number");
   require(!controls.active() || request.grammar,
           "controls act where a grammar leaves a choice of adjectives, intensifiers or marks; give a grammar");
 }
@@ -122,11 +123,24 @@ class Draft {
       : model_(model), classes_(classes), request_(request), choice_(request), stream_(std::move(stream)) {
     check(request);
     stream_->tokens = {Vocabulary::kBos};
+    const std::vector<float> asked = request_row(model.options().knobs, request.knobs);
+    const bool asks = !request.knobs.empty() && request.guidance != 0.0;
+    if (asks) stream_->request = asked;
+    if (asks && request.guidance != 1.0) unasked_ = std::make_unique<TokenStream>(model.network());
     if (request.grammar) cursor_ = request.grammar->begin();
     read_prompt();
   }
 
-  TokenStream& stream() { return *stream_; }
+  // Streams for the coming pass. Must follow prepare().
+  void add_streams(std::vector<TokenStream*>& streams) {
+    streams.push_back(stream_.get());
+    if (!unasked_) return;
+    unasked_->tokens = stream_->tokens;
+    unasked_->features = stream_->features;
+    streams.push_back(unasked_.get());
+  }
+  // Rows of logits that the pass gives for them.
+  std::size_t num_rows() const { return stream_->num_guesses + 1 + (unasked_ ? 1 : 0); }
   std::unique_ptr<TokenStream> take_stream() { return std::move(stream_); }
   Generation take() { return std::move(result_); }
 
@@ -150,6 +164,7 @@ class Draft {
 
   // Lets the coming pass compute one token more, which may turn out to be the next one. Must follow prepare().
   void guess(const TokenGuesser& guesser) {
+    if (unasked_) return;
     const bool last = result_.words.size() + 1 >= request_.max_tokens;
     const std::optional<TokenId> next = guesser.guess(stream_->tokens.back());
     if (last || stream_->cache.length() == 0 || !next || *next == Vocabulary::kEos) return;
@@ -164,6 +179,10 @@ class Draft {
 
   // Chooses the next token and, if that was guessed, the one after it. A row of logits for each.
   void choose(Matrix logits, TokenGuesser& guesser, const std::function<bool(const GeneratedToken&)>& on_token) {
+    if (unasked_) {
+      guide(logits.row_range(1, 1), logits.row_range(0, 1));
+      logits = logits.row_range(0, 1);
+    }
     std::optional<TokenId> guessed;
     if (stream_->num_guesses > 0) {
       guessed = stream_->tokens.back();
@@ -183,6 +202,14 @@ class Draft {
   }
 
  private:
+  // asked = unasked + guidance · (asked - unasked)
+  void guide(ConstMatrix unasked, Matrix asked) const {
+    const auto guidance = static_cast<float>(request_.guidance);
+    for (std::size_t i = 0; i < asked.cols(); ++i) {
+      asked(0, i) = unasked(0, i) + guidance * (asked(0, i) - unasked(0, i));
+    }
+  }
+
   void choose(std::span<const float> logits, const std::function<bool(const GeneratedToken&)>& on_token) {
     const TokenSet* allowed = cursor_ ? &cursor_->allowed() : nullptr;
     if (allowed != nullptr && allowed->count() == 0) {
@@ -273,6 +300,7 @@ class Draft {
   const GenerationRequest& request_;
   TokenChoice choice_;
   std::unique_ptr<TokenStream> stream_;
+  std::unique_ptr<TokenStream> unasked_;  // The same words with nothing asked for; only with guidance.
   std::optional<GrammarCursor> cursor_;
   Generation result_;
   bool finished_ = false;
@@ -330,11 +358,11 @@ std::vector<Generation> Generator::generate(std::span<const GenerationRequest> r
       waiting.clear();
       // A pass of one stream waits for the weights to arrive: one more token costs it nothing.
       if (slots.size() == 1 && s.may_guess) slots.front().draft->guess(worker->guesser);
-      for (const Slot& slot : slots) waiting.push_back(&slot.draft->stream());
+      for (const Slot& slot : slots) slot.draft->add_streams(waiting);
       const Matrix logits = worker->pass.run(waiting);
       std::size_t first_row = 0;
       for (const Slot& slot : slots) {
-        const std::size_t rows = slot.draft->stream().num_guesses + 1;
+        const std::size_t rows = slot.draft->num_rows();
         slot.draft->choose(logits.row_range(first_row, rows), worker->guesser, slot.on_token);
         first_row += rows;
       }

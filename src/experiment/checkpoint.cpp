@@ -24,6 +24,7 @@ nlohmann::json lexicon_json(const Lexicon& lexicon) {
                        {"class", to_string(entry.word_class)},
                        {"polarity", entry.polarity},
                        {"strength", entry.strength}});
+    if (!entry.more.empty()) entries.back()["more"] = entry.more;
   }
   return entries;
 }
@@ -50,6 +51,13 @@ Lexicon parse_lexicon(const std::string& text, const std::string& origin) {
                        .word_class = *word_class,
                        .polarity = field("polarity", is_number).get<double>(),
                        .strength = field("strength", is_number).get<double>()});
+    if (!item.contains("more")) continue;
+    const auto is_object = [](const nlohmann::json& value) { return value.is_object(); };
+    for (const auto& [name, value] : field("more", is_object).items()) {
+      if (!value.is_number())
+        refuse(origin, fmt::format("metadata lexicon: entry {} lacks a valid \"{}\"", entries.size(), name));
+      entries.back().more.emplace(name, value.get<double>());
+    }
   }
   try {
     return Lexicon(std::move(entries));

@@ -68,6 +68,11 @@ std::optional<Misfit> find_misfit(const Experiment& experiment) {
                               "causal-baseline",
                               key, key)};
   }
+  if (!model.fusion && !model.knobs.empty()) {
+    return Misfit{{"model.knobs", "model.fusion"},
+                  "model.knobs needs model.fusion, which is false; set model.knobs to [] too, or take the preset "
+                  "causal-baseline"};
+  }
   if (!model.fusion && experiment.features.learn_kernel) {
     return Misfit{{"features.learn_kernel", "model.fusion"},
                   "features.learn_kernel needs model.fusion, which is false; set features.learn_kernel to false too"};

@@ -197,6 +197,42 @@ Key held_out_key(std::string explanation) {
   return key;
 }
 
+Key knobs_key(std::string explanation) {
+  static constexpr std::string_view kWanted = "an array of texts such as \"polarity: probability of polarity\"";
+  Key key{.section = "model", .name = "knobs", .explanation = std::move(explanation)};
+  key.get = [](const Experiment& experiment) {
+    std::vector<Value> knobs;
+    for (const Knob& knob : experiment.model.knobs) knobs.push_back({to_string(knob)});
+    return Value{std::move(knobs)};
+  };
+  key.assign = [](Experiment& experiment, const Value& value) -> Complaint {
+    const auto* list = value.as<std::vector<Value>>();
+    const auto* single = value.as<std::string>();
+    if (list == nullptr && single == nullptr) return wants(kWanted, value);
+    std::vector<Knob> knobs;
+    for (const Value& item : list == nullptr ? std::vector<Value>{value} : *list) {
+      const auto* text = item.as<std::string>();
+      if (text == nullptr) return wants(kWanted, item);
+      try {
+        knobs.push_back(parse_knob(*text));
+      } catch (const Error& error) {
+        return fmt::format("cannot be used: {}", error.what());
+      }
+    }
+    experiment.model.knobs = std::move(knobs);
+    return std::nullopt;
+  };
+  key.check = [](const Experiment& experiment) -> Complaint {
+    try {
+      check_knobs(experiment.model.knobs);
+    } catch (const Error& error) {
+      return fmt::format("cannot be used: {}", error.what());
+    }
+    return std::nullopt;
+  };
+  return key;
+}
+
 std::vector<Key> make_keys() {
   constexpr std::uint64_t kMaxSeed = std::numeric_limits<std::int64_t>::max();  // TOML has no larger number.
   constexpr std::uint64_t kMaxSentences = 10'000'000;
@@ -245,6 +281,7 @@ std::vector<Key> make_keys() {
               "Output rows are E[w] + W_s·lex(w), so that a word speaks through its features too."),
       boolean("model", "open_vocabulary", SEMFUSE_FIELD(model.open_vocabulary),
               "A word that training never shows has no identity, only its features."),
+      knobs_key("What the model can be asked for."),
 
       whole_number("training", "epochs", 1, 1'000'000, SEMFUSE_FIELD(training.epochs),
                    "Passes over the training sentences."),
@@ -270,6 +307,10 @@ std::vector<Key> make_keys() {
              "Weight of the loss in which features alone predict the next word's class."),
       number("training", "identity_dropout", {'[', 0, 1, ')'}, SEMFUSE_FIELD(training.identity_dropout),
              "Share of the words that each step takes the identity from."),
+      number("training", "knob_share", {'[', 0, 1, ']'}, SEMFUSE_FIELD(training.knob_share),
+             "Probability that a sentence states a knob, each by itself."),
+      number("training", "knob_noise", {'[', 0, 1, ']'}, SEMFUSE_FIELD(training.knob_noise),
+             "Deviation of a stated scalar from the sentence's, as a share of its range."),
       boolean("training", "count_end", SEMFUSE_FIELD(training.count_end),
               "Count the position that reads <eos> and predicts <pad>, as the authors do."),
   };

@@ -30,6 +30,11 @@ void check(const LexiconEntry& entry) {
   if (!(entry.strength >= 0.0 && entry.strength <= 1.0)) {
     throw Error(fmt::format("lexicon: the strength of \"{}\" is {}; choose one in [0, 1]", entry.word, entry.strength));
   }
+  for (const auto& [name, value] : entry.more) {
+    if (!(value >= -1.0 && value <= 1.0)) {
+      throw Error(fmt::format("lexicon: the {} of \"{}\" is {}; choose one in [-1, 1]", name, entry.word, value));
+    }
+  }
   if (entry.polarity != 0.0 && entry.word_class != WordClass::adjective) {
     throw Error(fmt::format("lexicon: \"{}\" has a polarity but is of class {}; only an adjective has one", entry.word,
                             to_string(entry.word_class)));
@@ -54,6 +59,13 @@ std::optional<WordClass> word_class_from_string(std::string_view name) {
     if (known_name == name) return value;
   }
   return std::nullopt;
+}
+
+double LexiconEntry::attribute(std::string_view name) const {
+  if (name == "polarity") return polarity;
+  if (name == "strength") return strength;
+  const auto found = more.find(std::string(name));
+  return found == more.end() ? 0.0 : found->second;
 }
 
 Lexicon::Lexicon(std::vector<LexiconEntry> entries) : entries_(std::move(entries)) {

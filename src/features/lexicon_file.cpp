@@ -29,12 +29,22 @@ std::vector<std::string_view> cells_of(std::string_view line) {
   }
 }
 
+bool is_attribute_name(std::string_view name) {
+  const auto fits = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; };
+  return !name.empty() && name.size() <= 32 && std::all_of(name.begin(), name.end(), fits);
+}
+
 std::vector<std::string_view> parse_heading(std::string_view line) {
   const std::vector<std::string_view> names = cells_of(line);
   for (std::size_t i = 0; i < names.size(); ++i) {
-    if (std::find(kColumns.begin(), kColumns.end(), names[i]) == kColumns.end()) {
-      throw Error(fmt::format("unknown column {}; the heading is {}, with tabs between", quoted_text(names[i]),
-                              fmt::join(kColumns, " ")));
+    const bool known = std::find(kColumns.begin(), kColumns.end(), names[i]) != kColumns.end();
+    if (const std::string advice = did_you_mean(names[i], kColumns); !known && !advice.empty()) {
+      throw Error(fmt::format("unknown column {}{}", quoted_text(names[i]), advice));
+    }
+    if (!is_attribute_name(names[i])) {
+      throw Error(fmt::format(
+          "{} is no name of a column (a-z, 0-9 and _); the heading is {} and attributes of your own, with tabs between",
+          quoted_text(names[i]), fmt::join(kColumns, " ")));
     }
     if (std::find(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(i), names[i]) !=
         names.begin() + static_cast<std::ptrdiff_t>(i)) {
@@ -87,7 +97,14 @@ LexiconEntry parse_entry(const std::vector<std::string_view>& columns, std::stri
       entry.word_class = *word_class;
       has_class = true;
     } else {
-      (columns[i] == "polarity" ? entry.polarity : entry.strength) = parse_number(columns[i], cells[i]);
+      const double number = parse_number(columns[i], cells[i]);
+      if (columns[i] == "polarity") {
+        entry.polarity = number;
+      } else if (columns[i] == "strength") {
+        entry.strength = number;
+      } else if (number != 0.0) {
+        entry.more.emplace(columns[i], number);
+      }
     }
   }
   if (entry.word.empty() || !has_class) throw Error("lacks a word or its class; are there spaces instead of tabs?");

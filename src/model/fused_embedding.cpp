@@ -1,6 +1,7 @@
 #include "model/fused_embedding.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 
 #include "kernels/activations.h"
@@ -21,16 +22,19 @@ void PositionTable::reserve(std::size_t length) {
 }
 
 FusedEmbedding::FusedEmbedding(ParameterLayout& layout, LinearList& linears, std::size_t vocab_size, std::size_t width,
-                               std::size_t num_features, bool gated, bool learned_features)
+                               std::size_t num_features, bool gated, bool learned_features,
+                               std::size_t num_request_columns)
     : width_(width),
       num_features_(num_features),
+      num_fused_(num_features + num_request_columns),
       learned_features_(learned_features && num_features > 0),
       table_(layout.add("tok.weight", {vocab_size, width})) {
+  assert(num_request_columns == 0 || num_features > 0);
   if (num_features > 0) {
     const std::size_t with_gradient = learned_features ? num_features : 0;
-    const Linear projection = linears.add("sem_proj", num_features, width, with_gradient);
+    const Linear projection = linears.add("sem_proj", num_fused_, width, with_gradient);
     fusion_ = Fusion{.projection = projection, .gate = {}};
-    if (gated) fusion_->gate = linears.add("gate", width + num_features, width, width + with_gradient);
+    if (gated) fusion_->gate = linears.add("gate", width + num_fused_, width, width + with_gradient);
   }
 }
 
@@ -39,12 +43,28 @@ FusedEmbedding::Cache FusedEmbedding::allocate(const Batch& batch, Workspace& wo
   const std::size_t num_tokens = batch.num_tokens();
   cache.h = workspace.matrix(num_tokens, width_);
   if (fusion_) {
-    cache.joined = workspace.matrix(num_tokens, width_ + num_features_);
+    cache.joined = workspace.matrix(num_tokens, width_ + num_fused_);
     cache.u = workspace.matrix(num_tokens, width_);
     if (fusion_->gate) cache.gate = workspace.matrix(num_tokens, width_);
     if (learned_features_) cache.d_joined = workspace.matrix(num_tokens, width_ + num_features_);
   }
   return cache;
+}
+
+void FusedEmbedding::join_requests(const Batch& batch, const Shard& shard, Matrix joined) const {
+  const std::size_t columns = num_fused_ - num_features_;
+  if (columns == 0) return;
+  assert(batch.num_request_columns == 0 || batch.num_request_columns == columns);
+  for (std::size_t s = shard.first_sentence; s < shard.first_sentence + shard.num_sentences; ++s) {
+    for (std::size_t t = batch.first_token[s]; t < batch.first_token[s + 1]; ++t) {
+      float* target = joined.row(t - shard.first_token) + width_ + num_features_;
+      if (batch.num_request_columns == 0) {
+        std::fill_n(target, columns, 0.0f);
+      } else {
+        std::copy_n(batch.request_rows().row(s), columns, target);
+      }
+    }
+  }
 }
 
 void FusedEmbedding::forward(const Pass& pass, const Shard& shard, ConstMatrix positions, Cache& cache) const {
@@ -61,8 +81,9 @@ void FusedEmbedding::forward(const Pass& pass, const Shard& shard, ConstMatrix p
     if (fusion_)
       std::copy_n(pass.batch.feature_rows().row(shard.first_token + t), num_features_, embedded.row(t) + width_);
   }
+  join_requests(pass.batch, shard, embedded);
   if (fusion_) {
-    pass.packed.forward(fusion_->projection, embedded.column_range(width_, num_features_), shard.rows_of(cache.u));
+    pass.packed.forward(fusion_->projection, embedded.column_range(width_, num_fused_), shard.rows_of(cache.u));
     const ConstMatrix e = embedded.column_range(0, width_);
     if (fusion_->gate) {
       pass.packed.forward(*fusion_->gate, embedded, shard.rows_of(cache.gate));
@@ -104,7 +125,7 @@ void FusedEmbedding::backward(const Pass& pass, const Shard& shard, Cache& cache
 
 void FusedEmbedding::gradients(const Cache& cache, GradientTasks& tasks) const {
   if (!fusion_) return;
-  tasks.add(fusion_->projection, cache.u, cache.joined.column_range(width_, num_features_));
+  tasks.add(fusion_->projection, cache.u, cache.joined.column_range(width_, num_fused_));
   if (fusion_->gate) tasks.add(*fusion_->gate, cache.gate, cache.joined);
 }
 

@@ -24,16 +24,18 @@ class PositionTable {
 class FusedEmbedding {
  public:
   // Without features: plain embedding and positions. Without a gate: h = e + u + position. If features are learned,
-  // backward gives their gradient too.
+  // backward gives their gradient too. A sentence's request, if the model reads one, joins the features s of each of
+  // its tokens.
   FusedEmbedding(ParameterLayout& layout, LinearList& linears, std::size_t vocab_size, std::size_t width,
-                 std::size_t num_features, bool gated = true, bool learned_features = false);
+                 std::size_t num_features, bool gated = true, bool learned_features = false,
+                 std::size_t num_request_columns = 0);
 
   ParameterId table() const { return table_; }
-  // The map W_s of the features; only with features.
+  // The map W_s of the features and, in its last columns, of the request; only with features.
   ParameterId feature_map() const { return fusion_->projection.weight; }
 
   struct Cache {
-    Matrix joined;    // [num_tokens, width + num_features]: embedding e and features s side by side
+    Matrix joined;    // [num_tokens, width + num_fused]: embedding e and features s side by side
     Matrix u;         // [num_tokens, width]: projected features; backward: their gradient
     Matrix gate;      // [num_tokens, width]: σ(W_g [e; s]); backward: the gradient of its argument
     Matrix h;         // [num_tokens, width]: e + u + gate ∘ u + position
@@ -52,12 +54,16 @@ class FusedEmbedding {
   void scatter_gradient(const Pass& pass, ConstMatrix d_e, Matrix d_table, ThreadPool& pool) const;
 
  private:
+  // A batch without requests asks for nothing.
+  void join_requests(const Batch& batch, const Shard& shard, Matrix joined) const;
+
   struct Fusion {
     Linear projection;
     std::optional<Linear> gate;
   };
   std::size_t width_;
   std::size_t num_features_;
+  std::size_t num_fused_;  // Features and columns of the request.
   bool learned_features_;
   ParameterId table_;
   std::optional<Fusion> fusion_;

@@ -17,6 +17,7 @@ void TokenStream::clear() {
   tokens.clear();
   features.clear();
   num_guesses = 0;
+  request.clear();
   cache.set_length(0);
 }
 
@@ -26,11 +27,21 @@ IncrementalPass::IncrementalPass(const Network& network, const ParameterBlock& w
       weights_(weights),
       packed_(packed),
       positions_(network.options().width),
-      prefixes_(network.num_features(), numbers_of_a_token(network.options()), prefix_bytes),
+      prefixes_(network.num_features() + network.num_request_columns(), numbers_of_a_token(network.options()),
+                prefix_bytes),
       numbers_(numbers_of_a_token(network.options())) {}
 
 std::span<const float> IncrementalPass::feature_row(const TokenStream& stream, std::size_t token) const {
   return std::span(stream.features).subspan(token * network_.num_features(), network_.num_features());
+}
+
+// Features and request of a token: what decides, with the tokens before it, what is computed there.
+std::span<const float> IncrementalPass::prefix_key(const TokenStream& stream, std::size_t token) {
+  if (network_.num_request_columns() == 0) return feature_row(stream, token);
+  key_.assign(network_.num_features() + network_.num_request_columns(), 0.0f);
+  std::ranges::copy(feature_row(stream, token), key_.begin());
+  std::ranges::copy(stream.request, key_.begin() + static_cast<std::ptrdiff_t>(network_.num_features()));
+  return key_;
 }
 
 // How many tokens the stream's cache is still right for. Those whose logits are wanted do not count: their hidden
@@ -56,7 +67,7 @@ std::size_t IncrementalPass::recall(TokenStream& stream, PrefixTree::Node& last)
   if (known > 0 || stream.num_guesses > 0) return known;
   last = PrefixTree::kRoot;
   while (known < stream.tokens.size()) {
-    const auto next = prefixes_.find(last, stream.tokens[known], feature_row(stream, known));
+    const auto next = prefixes_.find(last, stream.tokens[known], prefix_key(stream, known));
     if (!next) break;
     last = *next;
     stream.cache.write_token(known++, prefixes_.numbers(last).first(stream.cache.token_size()));
@@ -72,7 +83,7 @@ void IncrementalPass::remember(const TokenStream& stream, ConstMatrix hidden) {
   const std::size_t num_key_values = stream.cache.token_size();
   PrefixTree::Node node = PrefixTree::kRoot;
   for (std::size_t t = 0; t < stream.tokens.size(); ++t) {
-    if (const auto next = prefixes_.find(node, stream.tokens[t], feature_row(stream, t))) {
+    if (const auto next = prefixes_.find(node, stream.tokens[t], prefix_key(stream, t))) {
       node = *next;
       continue;
     }
@@ -80,7 +91,7 @@ void IncrementalPass::remember(const TokenStream& stream, ConstMatrix hidden) {
     stream.cache.read_token(t, std::span(numbers_).first(num_key_values));
     std::copy_n(hidden.row(t - first_new), hidden.cols(),
                 numbers_.begin() + static_cast<std::ptrdiff_t>(num_key_values));
-    node = prefixes_.add(node, stream.tokens[t], feature_row(stream, t), numbers_);
+    node = prefixes_.add(node, stream.tokens[t], prefix_key(stream, t), numbers_);
   }
 }
 
@@ -98,7 +109,7 @@ Matrix IncrementalPass::run(std::span<TokenStream* const> streams) {
     bool begins;
   };
   std::vector<Rest> rests;
-  BatchPacker packer(num_features);
+  BatchPacker packer(num_features, kShardTokens, network_.num_request_columns());
   std::vector<KeyValueCache*> past;
   std::size_t row = 0;
   for (TokenStream* stream : streams) {
@@ -111,7 +122,7 @@ Matrix IncrementalPass::run(std::span<TokenStream* const> streams) {
       std::ranges::copy(prefixes_.numbers(last).last(wanted.cols()), wanted.row(row));
     } else {
       const auto rest = std::span(stream->tokens).subspan(known);
-      packer.add(rest, rest, std::span(stream->features).subspan(known * num_features), known);
+      packer.add(rest, rest, std::span(stream->features).subspan(known * num_features), stream->request, known);
       positions_.reserve(stream->tokens.size());
       rests.push_back({.stream = stream, .first_row = row, .begins = begins});
       if (causal()) past.push_back(&stream->cache);

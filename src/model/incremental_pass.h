@@ -21,6 +21,8 @@ struct TokenStream {
   std::vector<TokenId> tokens;  // <bos> and the words so far
   std::vector<float> features;  // [tokens, num_features]
   std::size_t num_guesses = 0;  // So many of the last tokens are guesses: the logits before them are wanted too.
+  // [request columns], the same until clear(); empty: nothing is asked for.
+  std::vector<float> request;
 
   KeyValueCache cache;
   std::vector<TokenId> computed_tokens;  // What the cache was computed from.
@@ -42,6 +44,7 @@ class IncrementalPass {
  private:
   bool causal() const { return network_.options().attention == AttentionMask::causal; }
   std::span<const float> feature_row(const TokenStream& stream, std::size_t token) const;
+  std::span<const float> prefix_key(const TokenStream& stream, std::size_t token);
   std::size_t unchanged_tokens(const TokenStream& stream) const;
   std::size_t recall(TokenStream& stream, PrefixTree::Node& last);
   void remember(const TokenStream& stream, ConstMatrix hidden);
@@ -53,6 +56,7 @@ class IncrementalPass {
   Workspace workspace_;
   PrefixTree prefixes_;         // The numbers of a token: its keys and values, then its hidden state.
   std::vector<float> numbers_;  // Of one token, on their way into the tree.
+  std::vector<float> key_;
 };
 
 }  // namespace semfuse

@@ -40,6 +40,8 @@ const ModelOptions& checked(const ModelOptions& options, const FeatureOptions& f
   require(options.fusion || (!options.output_features && !options.open_vocabulary),
           "output_features and open_vocabulary need fusion");
   require(options.fusion || !features.learn_kernel, "learn_kernel needs fusion");
+  require(options.fusion || options.knobs.empty(), "knobs need fusion");
+  check_knobs(options.knobs);
   return options;
 }
 

@@ -33,7 +33,7 @@ Linear LinearList::add(ParameterId weight, std::optional<ParameterId> bias, std:
   return all_.back();
 }
 
-Linear LinearList::add(ParameterId weight, ParameterId row_map, const float* row_features,
+Linear LinearList::add(ParameterId weight, ParameterId row_map, ConstMatrix row_features,
                        const MembershipLayer* memberships, std::size_t inputs_with_gradient) {
   add(weight, std::nullopt, inputs_with_gradient);
   all_.back().row_map = row_map;
@@ -43,9 +43,9 @@ Linear LinearList::add(ParameterId weight, ParameterId row_map, const float* row
 }
 
 void add_mapped_rows(ConstMatrix features, ConstMatrix map, Matrix rows) {
-  AlignedFloats numbers(packed_size(map.cols(), map.rows()));
-  pack_transposed(map, numbers.data());
-  matmul(features, {.data = numbers.data(), .depth = map.cols(), .cols = map.rows()}, rows, {.accumulate = true});
+  AlignedFloats numbers(packed_size(features.cols(), map.rows()));
+  pack_transposed(map.column_range(0, features.cols()), numbers.data());
+  matmul(features, {.data = numbers.data(), .depth = features.cols(), .cols = map.rows()}, rows, {.accumulate = true});
 }
 
 PackedWeights::PackedWeights(const ParameterLayout& layout, const std::vector<Linear>& linears) {
@@ -90,15 +90,15 @@ void PackedWeights::refresh(const ParameterBlock& weights, ThreadPool& pool) {
   weights_ = weights.data();
   for (Entry& entry : entries_) {
     if (!entry.row_map) continue;
-    const ConstMatrix weight = weights.matrix(entry.weight);
+    std::copy_n(weights.vector(entry.weight), entry.sum.size(), entry.sum.data());
     const ConstMatrix map = weights.matrix(*entry.row_map);
-    std::copy_n(weight.data(), entry.sum.size(), entry.sum.data());
-    const ConstMatrix features(entry.row_features, weight.rows(), map.cols());
-    const Matrix sum(entry.sum.data(), weight.rows(), weight.cols());
+    const ConstMatrix& features = entry.row_features;
+    const Matrix sum(entry.sum.data(), entry.forward.cols, entry.forward.depth);
     if (entry.memberships) {
-      AlignedFloats graded(weight.rows() * map.cols());
-      entry.memberships->grade(weights, features, {graded.data(), weight.rows(), map.cols()});
-      add_mapped_rows({graded.data(), weight.rows(), map.cols()}, map, sum);
+      AlignedFloats numbers(features.rows() * features.cols());
+      const Matrix graded(numbers.data(), features.rows(), features.cols());
+      entry.memberships->grade(weights, features, graded);
+      add_mapped_rows(graded, map, sum);
     } else {
       add_mapped_rows(features, map, sum);
     }
@@ -108,8 +108,8 @@ void PackedWeights::refresh(const ParameterBlock& weights, ThreadPool& pool) {
     const Entry& entry = entries_[task.entry];
     const PackedMatrix& target = task.forward ? entry.forward : entry.backward;
     const std::size_t count = std::min(kPackColumns, target.cols - task.first_column);
-    ConstMatrix weight = weights.matrix(entry.weight);
-    if (entry.row_map) weight = {entry.sum.data(), weight.rows(), weight.cols()};
+    const ConstMatrix weight = entry.row_map ? ConstMatrix(entry.sum.data(), entry.forward.cols, entry.forward.depth)
+                                             : weights.matrix(entry.weight);
     float* packed = numbers_.data() + task.target;
     if (task.forward) {
       pack_transposed(weight.row_range(task.first_column, count), packed);

@@ -25,12 +25,12 @@ struct Linear {
   std::size_t index = 0;                 // Place in LinearList.
 
   // The matrix may be more than its parameter: weight + row_features · row_mapᵀ, packed so, backward alike.
-  std::optional<ParameterId> row_map;            // [inputs, features]
-  const float* row_features = nullptr;           // [outputs, features], of the network.
+  std::optional<ParameterId> row_map;            // [inputs, features or more]; columns after the features do not count.
+  ConstMatrix row_features;                      // [outputs, features], of the network.
   const MembershipLayer* memberships = nullptr;  // If there are some, row_features are ungraded.
 };
 
-// rows [n, width] += features [n, F] · mapᵀ for map [width, F]
+// rows [n, width] += features [n, F] · mapᵀ for the first F columns of map
 void add_mapped_rows(ConstMatrix features, ConstMatrix map, Matrix rows);
 
 // All linear maps of a network, in the order in which they were added.
@@ -43,7 +43,7 @@ class LinearList {
   // A map over parameters that exist already.
   Linear add(ParameterId weight, std::optional<ParameterId> bias, std::size_t inputs_with_gradient);
   // A map whose rows also read features.
-  Linear add(ParameterId weight, ParameterId row_map, const float* row_features, const MembershipLayer* memberships,
+  Linear add(ParameterId weight, ParameterId row_map, ConstMatrix row_features, const MembershipLayer* memberships,
              std::size_t inputs_with_gradient);
 
   const std::vector<Linear>& all() const { return all_; }
@@ -73,7 +73,7 @@ class PackedWeights {
     PackedMatrix forward;
     PackedMatrix backward;
     std::optional<ParameterInfo> row_map;
-    const float* row_features = nullptr;
+    ConstMatrix row_features;
     const MembershipLayer* memberships = nullptr;
     AlignedFloats sum;  // The whole matrix, if it has more than its parameter.
   };

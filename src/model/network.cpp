@@ -13,12 +13,12 @@ namespace semfuse {
 namespace {
 
 Linear add_token_head(LinearList& linears, const FusedEmbedding& embedding, const ModelOptions& options,
-                      const std::vector<float>& word_features, const std::optional<MembershipLayer>& memberships) {
-  if (!options.output_features || word_features.empty()) {
+                      ConstMatrix word_features, const std::optional<MembershipLayer>& memberships) {
+  if (!options.output_features || word_features.data() == nullptr) {
     return linears.add(embedding.table(), std::nullopt, options.width);
   }
-  return linears.add(embedding.table(), embedding.feature_map(), word_features.data(),
-                     memberships ? &*memberships : nullptr, options.width);
+  return linears.add(embedding.table(), embedding.feature_map(), word_features, memberships ? &*memberships : nullptr,
+                     options.width);
 }
 
 std::optional<MembershipLayer> add_memberships(ParameterLayout& layout, std::size_t num_features,
@@ -34,10 +34,12 @@ Network::Network(const ModelOptions& options, std::size_t vocab_size, std::size_
     : options_(options),
       vocab_size_(vocab_size),
       num_features_(num_features),
+      num_request_columns_(request_columns(options.knobs)),
       word_features_(std::move(word_features)),
-      embedding_(layout_, linears_, vocab_size, options.width, num_features, options.gate, features.learn_kernel),
+      embedding_(layout_, linears_, vocab_size, options.width, num_features, options.gate, features.learn_kernel,
+                 num_request_columns_),
       memberships_(add_memberships(layout_, num_features, features)),
-      token_head_(add_token_head(linears_, embedding_, options, word_features_, memberships_)) {
+      token_head_(add_token_head(linears_, embedding_, options, this->word_features(), memberships_)) {
   assert(word_features_.empty() || word_features_.size() == vocab_size * num_features);
   for (std::size_t layer = 0; layer < options.layers; ++layer) layers_.emplace_back(layout_, linears_, options, layer);
   if (num_features > 0) feature_head_.emplace(linears_, options.width, options.feature_head, num_features);
@@ -70,7 +72,10 @@ ParameterBlock Network::initial_weights(std::uint64_t seed) const {
     };
     const auto ends_with = [&](std::string_view suffix) { return info.name.ends_with(suffix); };
     if (info.name.starts_with("memberships.")) continue;  // They begin at 0.
-    if (info.name == "tok.weight") {
+    // Output rows are read from the feature map as from the token table, so it starts at the same scale.
+    const bool makes_output_rows =
+        info.name == "tok.weight" || (options_.output_features && info.name == "sem_proj.weight");
+    if (makes_output_rows) {
       for (std::size_t i = 0; i < info.size; ++i) weights.vector(info)[i] = static_cast<float>(random.normal(i));
     } else if (ends_with("norm1.weight") || ends_with("norm2.weight")) {
       std::fill_n(weights.vector(info), info.size, 1.0f);

@@ -24,11 +24,12 @@ class Network {
   const ModelOptions& options() const { return options_; }
   std::size_t vocab_size() const { return vocab_size_; }
   std::size_t num_features() const { return num_features_; }
+  std::size_t num_request_columns() const { return num_request_columns_; }
   const ParameterLayout& layout() const { return layout_; }
   const std::vector<Linear>& linears() const { return linears_.all(); }
   const Linear& token_head() const { return token_head_; }
   ParameterId token_table() const { return embedding_.table(); }
-  // The map W_s of the features; only with features.
+  // The map W_s of the features and, in its last columns, of the request; only with features.
   ParameterId feature_map() const { return embedding_.feature_map(); }
   // lex(w), a row for each id, ungraded if memberships are learned; empty if there are none.
   ConstMatrix word_features() const {
@@ -70,6 +71,7 @@ class Network {
   ModelOptions options_;
   std::size_t vocab_size_;
   std::size_t num_features_;
+  std::size_t num_request_columns_;
   std::vector<float> word_features_;
   ParameterLayout layout_;
   LinearList linears_{layout_};

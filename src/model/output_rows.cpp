@@ -70,14 +70,15 @@ void OutputRows::add_gradients(std::span<const std::uint8_t> identity, Parameter
   }
   // rows = ... + features · W_sᵀ
   if (!features_.empty()) {
-    matmul_transposed_a(d_rows, features(), gradients.matrix(network_.layout()[network_.feature_map()]),
-                        /*accumulate=*/true);
+    const Matrix d_map = gradients.matrix(network_.layout()[network_.feature_map()]);
+    matmul_transposed_a(d_rows, features(), d_map.column_range(0, features().cols()), /*accumulate=*/true);
   }
 }
 
 void OutputRows::add_gradients(const ParameterBlock& weights, MembershipLayer::Gradient& gradient) const {
   if (ungraded_.empty()) return;
-  const ConstMatrix map = weights.matrix(network_.layout()[network_.feature_map()]);
+  const ConstMatrix map =
+      weights.matrix(network_.layout()[network_.feature_map()]).column_range(0, network_.num_features());
   AlignedFloats packed(packed_size(map.rows(), map.cols()));
   pack(map, packed.data());
   AlignedFloats numbers(features_.size());

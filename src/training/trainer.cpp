@@ -14,6 +14,7 @@
 #include "core/random.h"
 #include "semfuse/error.h"
 #include "training/adamw.h"
+#include "training/request_sampler.h"
 #include "training/training_step.h"
 
 namespace semfuse {
@@ -34,6 +35,8 @@ void check(const TrainingOptions& t) {
   require(t.feature_loss >= 0.0 && t.uniformity_loss >= 0.0 && t.class_loss >= 0.0,
           "feature_loss, uniformity_loss and class_loss must not be negative");
   require(t.identity_dropout >= 0.0 && t.identity_dropout < 1.0, "identity_dropout must be in [0, 1)");
+  require(t.knob_share >= 0.0 && t.knob_share <= 1.0, "knob_share must be in [0, 1]");
+  require(t.knob_noise >= 0.0 && t.knob_noise <= 1.0, "knob_noise must be in [0, 1]");
 }
 
 // The entries that the sentences show, and the special ones; all if the vocabulary is not open.
@@ -110,7 +113,11 @@ struct Trainer::State {
                                                .weight_decay = training.weight_decay,
                                                .clip_norm = training.clip_norm}),
         gradients(trained.network().layout()),
-        order(sentences.size()) {}
+        order(sentences.size()) {
+    if (trained.options().knobs.empty()) return;
+    requests.emplace(trained.options().knobs, sentences, trained.feature_bank().lexicon(),
+                     RequestSamplerOptions{.stated = training.knob_share, .noise = training.knob_noise, .seed = seed});
+  }
 
   std::uint64_t steps_per_epoch() const { return (corpus.size() + training.batch - 1) / training.batch; }
   std::uint64_t total_steps() const { return steps_per_epoch() * training.epochs; }
@@ -128,6 +135,18 @@ struct Trainer::State {
     for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random.next_below(i)]);
   }
 
+  // Some sentences of an epoch, with what each is asked for if the model has knobs.
+  Batch batch(std::uint64_t epoch, std::size_t first, std::size_t count) {
+    std::vector<std::size_t> sentences(order.begin() + static_cast<std::ptrdiff_t>(first),
+                                       order.begin() + static_cast<std::ptrdiff_t>(first + count));
+    std::vector<float> rows(requests ? count * requests->num_columns() : 0);
+    const Matrix asked(rows.data(), count, requests ? requests->num_columns() : 0);
+    for (std::size_t i = 0; requests && i < count; ++i) {
+      requests->draw(epoch, first + i, sentences[i], {asked.row(i), asked.cols()});
+    }
+    return corpus.batch(sentences, shard_tokens_for(model.network().options().width), asked);
+  }
+
   LanguageModel& model;
   TrainingOptions training;
   std::uint64_t seed;
@@ -138,6 +157,7 @@ struct Trainer::State {
   AdamW optimizer;
   ParameterBlock gradients;
   std::vector<std::size_t> order;
+  std::optional<RequestSampler> requests;
   std::optional<std::uint64_t> shuffled_epoch;  // The epoch that `order` is of.
   std::uint64_t next_step = 0;
   std::uint64_t skipped = 0;
@@ -174,8 +194,7 @@ StepReport Trainer::step() {
   s.shuffle(epoch);
   const std::size_t first = in_epoch * s.training.batch;
   const std::size_t count = std::min(s.training.batch, s.corpus.size() - first);
-  const Batch batch =
-      s.corpus.batch(std::span(s.order).subspan(first, count), shard_tokens_for(s.model.network().options().width));
+  const Batch batch = s.batch(epoch, first, count);
 
   const Losses losses = s.step.run(batch, s.model.weights(),
                                    {.rate = s.model.options().dropout, .seed = s.seed, .step = index}, s.gradients);

@@ -52,7 +52,9 @@ TEST(LexiconFile, RefusesABadLineWithItsNumber) {
   EXPECT_THAT(error_of(heading + "\tverb\n"), StartsWith("l.tsv:2: \"\" is not one word"));
   EXPECT_THAT(error_of(heading + "<bos>\tother\n"), StartsWith("l.tsv:2: \"<bos>\" is not one word"));
   EXPECT_THAT(error_of(heading + "good!\tother\n"), StartsWith("l.tsv:2: \"good!\" is not one word"));
-  EXPECT_THAT(error_of("word\tkind\n"), StartsWith("l.tsv:1: unknown column \"kind\""));
+  EXPECT_THAT(error_of("word\tkind\n"), StartsWith("l.tsv:1: the heading lacks the column class"));
+  EXPECT_THAT(error_of("word\tclass\tpolarty\n"), StartsWith("l.tsv:1: unknown column \"polarty\"; did you mean"));
+  EXPECT_THAT(error_of("word\tclass\tHow warm\n"), StartsWith("l.tsv:1: \"How warm\" is no name of a column"));
   EXPECT_THAT(error_of("word\tclass\tword\n"), StartsWith("l.tsv:1: the column word appears twice"));
   EXPECT_THAT(error_of("word\tpolarity\n"), StartsWith("l.tsv:1: the heading lacks the column class"));
   for (const std::string& empty : {std::string(), std::string("# nothing\n"), heading}) {

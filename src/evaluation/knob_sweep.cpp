@@ -1,0 +1,269 @@
+#include "evaluation/knob_sweep.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <numeric>
+
+#include "core/random.h"
+#include "evaluation/control.h"
+#include "semfuse/error.h"
+
+namespace semfuse {
+namespace {
+
+constexpr std::size_t kDistributions = 12;
+constexpr std::size_t kJointSettings = 12;
+constexpr double kNormal95 = 1.959964;
+
+// The mean of a ratio's parts over sentences, with the interval of the ratio by linearisation.
+struct Ratio {
+  std::vector<double> above;
+  std::vector<double> below;
+
+  void add(double part, double whole) {
+    above.push_back(part);
+    below.push_back(whole);
+  }
+  double value() const {
+    return std::accumulate(above.begin(), above.end(), 0.0) / std::accumulate(below.begin(), below.end(), 0.0);
+  }
+  double half_width() const {
+    const double ratio = value();
+    double squares = 0.0;
+    for (std::size_t i = 0; i < above.size(); ++i) squares += std::pow(above[i] - ratio * below[i], 2.0);
+    return kNormal95 * std::sqrt(squares) / std::accumulate(below.begin(), below.end(), 0.0);
+  }
+};
+
+std::vector<double> random_weights(std::size_t count, RandomStream& random) {
+  std::vector<double> weights;
+  for (std::size_t i = 0; i < count; ++i) weights.push_back(-std::log(1.0 - random.next_uniform()));
+  const double sum = std::accumulate(weights.begin(), weights.end(), 0.0);
+  for (double& weight : weights) weight /= sum;
+  return weights;
+}
+
+KnobSetting random_setting(const Knob& knob, RandomStream& random) {
+  if (knob.kind == KnobKind::distribution) return {knob.name, random_weights(knob.labels.size(), random)};
+  return {knob.name, {knob.low + (knob.high - knob.low) * random.next_uniform()}};
+}
+
+KnobSetting corner_setting(const Knob& knob, std::size_t corner) {
+  if (knob.kind != KnobKind::distribution) return {knob.name, {corner % 2 == 0 ? knob.low : knob.high}};
+  KnobSetting setting{knob.name, std::vector<double>(knob.labels.size())};
+  setting.values[corner % knob.labels.size()] = 1.0;
+  return setting;
+}
+
+std::vector<double> ranks(const std::vector<double>& values) {
+  std::vector<std::size_t> order(values.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return values[a] < values[b]; });
+  std::vector<double> result(values.size());
+  for (std::size_t first = 0; first < order.size();) {
+    std::size_t end = first;
+    while (end < order.size() && values[order[end]] == values[order[first]]) ++end;
+    for (std::size_t i = first; i < end; ++i) result[order[i]] = static_cast<double>(first + end - 1) / 2.0;
+    first = end;
+  }
+  return result;
+}
+
+// Levels that ask for the same count as one, at their mean: no order is asked of them.
+double spearman_of_means(const std::vector<double>& requested, const std::vector<double>& values) {
+  std::map<double, std::pair<double, double>> sums;
+  for (std::size_t i = 0; i < requested.size(); ++i) {
+    sums[requested[i]].first += values[i];
+    sums[requested[i]].second += 1.0;
+  }
+  std::vector<double> x;
+  std::vector<double> y;
+  for (const auto& [asked, sum] : sums) {
+    x.push_back(asked);
+    y.push_back(sum.first / sum.second);
+  }
+  return spearman(x, y);
+}
+
+std::size_t index_of(const std::vector<Knob>& knobs, const std::string& name) {
+  const auto found = std::find_if(knobs.begin(), knobs.end(), [&](const Knob& knob) { return knob.name == name; });
+  return static_cast<std::size_t>(found - knobs.begin());
+}
+
+void summarise(const std::vector<Knob>& knobs, const std::vector<Realised>& unstated, KnobSweep& sweep) {
+  std::vector<double> requested;
+  std::vector<double> values;
+  double error = 0.0;
+  double side_effect = 0.0;
+  std::size_t num_side_effects = 0;
+  for (const SweepLevel& level : sweep.levels) {
+    std::vector<bool> stated(knobs.size());
+    for (const KnobSetting& setting : level.requested) {
+      const std::size_t index = index_of(knobs, setting.knob);
+      stated[index] = true;
+      for (std::size_t i = 0; i < setting.values.size(); ++i) {
+        requested.push_back(setting.values[i]);
+        values.push_back(level.realised[index].values[i]);
+        error += std::abs(values.back() - requested.back());
+      }
+    }
+    for (std::size_t k = 0; k < knobs.size(); ++k) {
+      for (std::size_t i = 0; !stated[k] && i < unstated[k].values.size(); ++i) {
+        const double change = std::abs(level.realised[k].values[i] - unstated[k].values[i]);
+        side_effect += change;
+        ++num_side_effects;
+        sweep.largest_side_effect = std::max(sweep.largest_side_effect, change);
+      }
+    }
+  }
+  sweep.mean_absolute_error = error / static_cast<double>(values.size());
+  if (num_side_effects > 0) sweep.mean_side_effect = side_effect / static_cast<double>(num_side_effects);
+  if (sweep.knobs.size() > 1) return;
+  sweep.spearman = spearman_of_means(requested, values);
+  const std::size_t index = index_of(knobs, sweep.knobs.front());
+  if (knobs[index].kind == KnobKind::distribution) return;
+  for (std::size_t i = 1; i < sweep.levels.size(); ++i) {
+    const Realised& before = sweep.levels[i - 1].realised[index];
+    const Realised& after = sweep.levels[i].realised[index];
+    if (after.values[0] + std::hypot(before.half_widths[0], after.half_widths[0]) < before.values[0])
+      ++sweep.violations;
+  }
+}
+
+}  // namespace
+
+Realised realised(const Knob& knob, const std::vector<Sentence>& sentences, const Lexicon& lexicon) {
+  std::vector<Ratio> ratios(knob.num_values());
+  for (const Sentence& sentence : sentences) {
+    const KnobLabel label = read_label(knob, sentence, lexicon);
+    switch (knob.kind) {
+      case KnobKind::probability:
+        ratios[0].add(static_cast<double>(label.positive), static_cast<double>(label.positive + label.negative));
+        break;
+      case KnobKind::scalar:
+        ratios[0].add(label.value.value_or(0.0), label.value ? 1.0 : 0.0);
+        break;
+      case KnobKind::distribution:
+        for (std::size_t i = 0; i < ratios.size(); ++i)
+          ratios[i].add(label.label == i ? 1.0 : 0.0, label.label ? 1.0 : 0.0);
+        break;
+    }
+  }
+  Realised result;
+  for (const Ratio& ratio : ratios) {
+    result.values.push_back(ratio.value());
+    result.half_widths.push_back(ratio.half_width());
+  }
+  return result;
+}
+
+std::vector<KnobSetting> sweep_settings(const Knob& knob, std::size_t levels) {
+  std::vector<KnobSetting> settings;
+  if (knob.kind != KnobKind::distribution) {
+    for (std::size_t i = 0; i < levels; ++i) {
+      const double place = static_cast<double>(i) / static_cast<double>(std::max<std::size_t>(levels - 1, 1));
+      settings.push_back({knob.name, {i + 1 == levels ? knob.high : knob.low + (knob.high - knob.low) * place}});
+    }
+    return settings;
+  }
+  const std::size_t labels = knob.labels.size();
+  for (std::size_t i = 0; i < labels; ++i) settings.push_back(corner_setting(knob, i));
+  for (std::size_t i = 0; i < labels; ++i) {
+    for (std::size_t j = i + 1; j < labels; ++j) {
+      settings.push_back({knob.name, std::vector<double>(labels)});
+      settings.back().values[i] = settings.back().values[j] = 0.5;
+    }
+  }
+  RandomStream random(0, RandomPurpose::requests);
+  while (settings.size() < kDistributions) settings.push_back(random_setting(knob, random));
+  return settings;
+}
+
+std::vector<std::vector<KnobSetting>> joint_settings(const std::vector<Knob>& knobs) {
+  const std::size_t corners = std::min<std::size_t>(kJointSettings / 2, std::size_t{1} << knobs.size());
+  std::vector<std::vector<KnobSetting>> result;
+  RandomStream random(0, RandomPurpose::requests, /*step=*/1);
+  for (std::size_t s = 0; s < kJointSettings; ++s) {
+    result.emplace_back();
+    for (std::size_t k = 0; k < knobs.size(); ++k) {
+      result.back().push_back(s < corners ? corner_setting(knobs[k], s >> k) : random_setting(knobs[k], random));
+    }
+  }
+  return result;
+}
+
+std::optional<SweepResult> sweep_knobs(const LanguageModel& model, const std::vector<std::string>& names,
+                                       const SweepOptions& options, std::size_t threads,
+                                       const std::function<bool(std::size_t, std::size_t)>& on_level) {
+  const std::vector<Knob>& knobs = model.options().knobs;
+  SweepResult result;
+  const auto add_sweep = [&](const std::vector<Knob>& together, const std::vector<std::vector<KnobSetting>>& settings) {
+    result.sweeps.emplace_back();
+    for (const Knob& knob : together) result.sweeps.back().knobs.push_back(knob.name);
+    for (const std::vector<KnobSetting>& setting : settings) result.sweeps.back().levels.push_back({setting, {}});
+  };
+  std::vector<Knob> swept;
+  for (const Knob& knob : knobs) {
+    if (names.empty() || std::find(names.begin(), names.end(), knob.name) != names.end()) swept.push_back(knob);
+  }
+  for (const Knob& knob : swept) {
+    std::vector<std::vector<KnobSetting>> settings;
+    for (KnobSetting& setting : sweep_settings(knob, options.levels)) settings.push_back({std::move(setting)});
+    add_sweep({knob}, settings);
+  }
+  for (std::size_t i = 0; options.combinations && i < swept.size(); ++i) {
+    for (std::size_t j = i + 1; j < swept.size(); ++j)
+      add_sweep({swept[i], swept[j]}, joint_settings({swept[i], swept[j]}));
+  }
+  if (options.combinations && swept.size() > 2) add_sweep(swept, joint_settings(swept));
+
+  const Generator generator(model, threads);
+  const auto measure = [&](const std::vector<KnobSetting>& settings, std::uint64_t seed) {
+    const GenerationRequest request{.knobs = settings, .guidance = options.guidance, .seed = seed};
+    std::vector<Sentence> sentences;
+    for (Generation& generation : generate_many(generator, request, options.n))
+      sentences.push_back(std::move(generation.words));
+    std::vector<Realised> values;
+    for (const Knob& knob : knobs) values.push_back(realised(knob, sentences, model.feature_bank().lexicon()));
+    return values;
+  };
+  std::size_t all = 1;
+  for (const KnobSweep& sweep : result.sweeps) all += sweep.levels.size();
+  // Every level has sentences of its own.
+  std::size_t done = 0;
+  const auto seed = [&] { return mix_bits(options.seed) + done; };
+  result.unstated = measure({}, seed());
+  ++done;
+  for (KnobSweep& sweep : result.sweeps) {
+    for (SweepLevel& level : sweep.levels) {
+      if (on_level && !on_level(done, all)) return std::nullopt;
+      level.realised = measure(level.requested, seed());
+      ++done;
+    }
+    summarise(knobs, result.unstated, sweep);
+  }
+  if (on_level) on_level(done, all);
+  return result;
+}
+
+double spearman(const std::vector<double>& x, const std::vector<double>& y) {
+  if (x.size() < 2) return std::numeric_limits<double>::quiet_NaN();
+  const std::vector<double> rank_x = ranks(x);
+  const std::vector<double> rank_y = ranks(y);
+  const double mean = static_cast<double>(x.size() - 1) / 2.0;
+  double xy = 0.0;
+  double xx = 0.0;
+  double yy = 0.0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    xy += (rank_x[i] - mean) * (rank_y[i] - mean);
+    xx += (rank_x[i] - mean) * (rank_x[i] - mean);
+    yy += (rank_y[i] - mean) * (rank_y[i] - mean);
+  }
+  return xy / std::sqrt(xx * yy);
+}
+
+}  // namespace semfuse

@@ -1,0 +1,211 @@
+#include "report/knob_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "io/json.h"
+#include "report/html.h"
+#include "report/svg_plot.h"
+
+namespace semfuse {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::size_t index_of(const std::vector<Knob>& knobs, const std::string& name) {
+  const auto found = std::find_if(knobs.begin(), knobs.end(), [&](const Knob& knob) { return knob.name == name; });
+  return static_cast<std::size_t>(found - knobs.begin());
+}
+
+// One value, or one for each label.
+template <typename ValueOf>
+Json by_label(const Knob& knob, const ValueOf& value) {
+  if (knob.kind != KnobKind::distribution) return value(0);
+  Json object = Json::object();
+  for (std::size_t i = 0; i < knob.labels.size(); ++i) object[knob.labels[i]] = value(i);
+  return object;
+}
+
+Json realised_json(const Knob& knob, const Realised& realised) {
+  return by_label(knob, [&](std::size_t i) { return finite_or_null(realised.values[i]); });
+}
+
+Json interval_json(const Knob& knob, const Realised& realised) {
+  return by_label(knob, [&](std::size_t i) {
+    return Json{finite_or_null(realised.values[i] - realised.half_widths[i]),
+                finite_or_null(realised.values[i] + realised.half_widths[i])};
+  });
+}
+
+Json summary_json(const KnobSweep& sweep) {
+  Json json = {{"mae", finite_or_null(sweep.mean_absolute_error)}};
+  if (sweep.spearman) {
+    json["spearman"] = finite_or_null(*sweep.spearman);
+    json["monotony_violations"] = sweep.violations;
+  }
+  json["side_effect_mean"] = finite_or_null(sweep.mean_side_effect);
+  json["side_effect_largest"] = finite_or_null(sweep.largest_side_effect);
+  return json;
+}
+
+Json level_json(const Knob& knob, const KnobSetting& setting, const Realised& realised) {
+  return {{"requested", by_label(knob, [&](std::size_t i) { return Json(setting.values[i]); })},
+          {"realised", realised_json(knob, realised)},
+          {"ci95", interval_json(knob, realised)}};
+}
+
+std::string values_text(const std::vector<double>& values) {
+  std::vector<std::string> parts;
+  for (const double value : values) parts.push_back(fmt::format("{:.3f}", value));
+  return fmt::format("{}", fmt::join(parts, " / "));
+}
+
+std::string half_widths_text(const Realised& realised) {
+  return fmt::format("{:.3f}", *std::max_element(realised.half_widths.begin(), realised.half_widths.end()));
+}
+
+using Rows = std::vector<std::vector<std::string>>;
+
+Rows summary_rows(const std::vector<KnobSweep>& sweeps) {
+  Rows rows = {{"knobs", "levels", "mean absolute error", "Spearman", "falls", "side effect, mean", "largest"}};
+  for (const KnobSweep& sweep : sweeps) {
+    const bool others = sweep.mean_side_effect > 0.0;
+    rows.push_back({fmt::format("{}", fmt::join(sweep.knobs, " + ")), std::to_string(sweep.levels.size()),
+                    fmt::format("{:.3f}", sweep.mean_absolute_error),
+                    sweep.spearman ? fmt::format("{:.3f}", *sweep.spearman) : "",
+                    sweep.spearman ? std::to_string(sweep.violations) : "",
+                    others ? fmt::format("{:.3f}", sweep.mean_side_effect) : "",
+                    others ? fmt::format("{:.3f}", sweep.largest_side_effect) : ""});
+  }
+  return rows;
+}
+
+Rows level_rows(const std::vector<Knob>& knobs, const KnobSweep& sweep) {
+  Rows rows = {{"requested", "realised", "±"}};
+  for (const SweepLevel& level : sweep.levels) {
+    std::vector<std::string> requested;
+    std::vector<std::string> values;
+    std::vector<std::string> half_widths;
+    for (const KnobSetting& setting : level.requested) {
+      const Realised& realised = level.realised[index_of(knobs, setting.knob)];
+      requested.push_back(to_string(knobs, setting));
+      values.push_back(values_text(realised.values));
+      half_widths.push_back(half_widths_text(realised));
+    }
+    rows.push_back({fmt::format("{}", fmt::join(requested, " ")), fmt::format("{}", fmt::join(values, "; ")),
+                    fmt::format("{}", fmt::join(half_widths, "; "))});
+  }
+  return rows;
+}
+
+// Escaped, as cells of a table are.
+Rows as_html(Rows rows) {
+  for (std::vector<std::string>& row : rows) {
+    for (std::string& cell : row) cell = escaped_html(cell);
+  }
+  return rows;
+}
+
+std::string markdown(const Rows& rows) {
+  std::string text;
+  for (std::size_t r = 0; r < rows.size(); ++r) {
+    text += fmt::format("| {} |\n", fmt::join(rows[r], " | "));
+    if (r > 0) continue;
+    text += '|';
+    for (std::size_t c = 0; c < rows[r].size(); ++c) text += c == 0 ? "---|" : "---:|";
+    text += '\n';
+  }
+  return text;
+}
+
+constexpr std::string_view kMeaning =
+    "Side effect: how far the values of the other knobs move from where they are with nothing stated. Falls: "
+    "neighbouring levels of which the higher came out lower, beyond sampling error.";
+
+}  // namespace
+
+std::string sweep_json(const std::vector<Knob>& knobs, const SweepOptions& options, const SweepResult& result) {
+  Json json = {{"n", options.n}, {"seed", options.seed}, {"guidance", options.guidance}};
+  for (std::size_t k = 0; k < knobs.size(); ++k)
+    json["unstated"][knobs[k].name] = realised_json(knobs[k], result.unstated[k]);
+  json["knobs"] = Json::object();
+  json["combinations"] = Json::array();
+  for (const KnobSweep& sweep : result.sweeps) {
+    Json levels = Json::array();
+    for (const SweepLevel& level : sweep.levels) {
+      Json all;
+      for (const KnobSetting& setting : level.requested) {
+        const std::size_t index = index_of(knobs, setting.knob);
+        all[setting.knob] = level_json(knobs[index], setting, level.realised[index]);
+      }
+      Json others = Json::object();
+      for (std::size_t k = 0; k < knobs.size(); ++k) {
+        if (!all.contains(knobs[k].name)) others[knobs[k].name] = realised_json(knobs[k], level.realised[k]);
+      }
+      if (sweep.knobs.size() == 1) all = Json(all.front());
+      if (!others.empty()) all["others"] = std::move(others);
+      levels.push_back(std::move(all));
+    }
+    Json object = sweep.knobs.size() == 1 ? Json::object() : Json{{"knobs", sweep.knobs}};
+    object["levels"] = std::move(levels);
+    object.update(summary_json(sweep));
+    if (sweep.knobs.size() == 1) {
+      json["knobs"][sweep.knobs.front()] = std::move(object);
+    } else {
+      json["combinations"].push_back(std::move(object));
+    }
+  }
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
+}
+
+std::string sweep_table(const std::vector<Knob>& knobs, const SweepResult& result) {
+  std::string text = markdown(summary_rows(result.sweeps)) + '\n' + std::string(kMeaning) + '\n';
+  for (const KnobSweep& sweep : result.sweeps) {
+    text += fmt::format("\n### {}\n\n{}", fmt::join(sweep.knobs, " + "), markdown(level_rows(knobs, sweep)));
+  }
+  return text;
+}
+
+std::string sweep_plot(const Knob& knob, std::size_t index, const KnobSweep& sweep) {
+  std::vector<PlotSeries> series = {{.name = "as asked",
+                                     .x = {knob.low, knob.high},
+                                     .y = {knob.low, knob.high},
+                                     .low = {},
+                                     .high = {},
+                                     .dashed = true}};
+  for (std::size_t i = 0; i < knob.num_values(); ++i) {
+    PlotSeries line{.name = knob.labels.empty() ? "realised" : knob.labels[i], .x = {}, .y = {}, .low = {}, .high = {}};
+    std::vector<std::size_t> order(sweep.levels.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    const auto requested = [&](std::size_t level) { return sweep.levels[level].requested.front().values[i]; };
+    std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return requested(a) < requested(b); });
+    for (const std::size_t level : order) {
+      const Realised& realised = sweep.levels[level].realised[index];
+      line.x.push_back(requested(level));
+      line.y.push_back(realised.values[i]);
+      line.low.push_back(realised.values[i] - realised.half_widths[i]);
+      line.high.push_back(realised.values[i] + realised.half_widths[i]);
+    }
+    series.push_back(std::move(line));
+  }
+  return line_plot(series, {.title = knob.name, .x_label = "requested", .y_label = "realised"});
+}
+
+std::string sweep_page(const std::vector<Knob>& knobs, const SweepOptions& options, const SweepResult& result) {
+  std::string body = fmt::format(
+      "<p>Free sampling at temperature 1 with no grammar and no mask, guidance {}, {} sentences a level.</p>\n",
+      options.guidance, options.n);
+  body += html_table(as_html(summary_rows(result.sweeps)), kMeaning);
+  for (const KnobSweep& sweep : result.sweeps) {
+    body += fmt::format("<h2>{}</h2>\n", escaped_html(fmt::format("{}", fmt::join(sweep.knobs, " + "))));
+    const std::size_t index = index_of(knobs, sweep.knobs.front());
+    if (sweep.knobs.size() == 1) body += sweep_plot(knobs[index], index, sweep);
+    body += html_table(as_html(level_rows(knobs, sweep)));
+  }
+  return html_page("Knobs: requested against realised", body);
+}
+
+}  // namespace semfuse

@@ -1,0 +1,49 @@
+// What training asks a sentence for, drawn so that a knob comes to mean what it says.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/matrix_view.h"
+#include "semfuse/knobs.h"
+
+namespace semfuse {
+
+struct RequestSamplerOptions {
+  double stated = 0.5;  // Probability that a knob is stated.
+  double noise = 0.05;  // Standard deviation of a stated scalar around the sentence's value, as a share of its range.
+  std::uint64_t seed = 1;
+};
+
+// Calibration by construction. A probability x is thought to be uniform and the labels to be drawn by it; then
+// x ~ Beta(1 + k, 1 + m) for k positive and m negative ones, and the labels are exchangeable, each number k of n
+// equally probable. The corpus has them in other proportions, so a sentence takes part with a probability proportional
+// to p_exchangeable / p_corpus, and among those that do P(positive | x) = x. A distribution likewise: q ~ Dirichlet(1 +
+// one-hot), labels equally probable. What is stated together is weighed together, so the knobs do not shift each other.
+// Sentences with nothing stated are the corpus' own.
+class RequestSampler {
+ public:
+  // Throws Error if no sentence shows anything of a knob.
+  RequestSampler(std::vector<Knob> knobs, std::span<const Sentence> sentences, const Lexicon& lexicon,
+                 const RequestSamplerOptions& options);
+
+  std::size_t num_columns() const { return num_columns_; }
+
+  // At some place of an epoch: keeps `sentence`, or puts another in its place that takes part in what is stated there,
+  // and says what it is asked for. A function of its arguments and the seed.
+  std::vector<KnobSetting> draw(std::uint64_t epoch, std::size_t place, std::size_t& sentence) const;
+  // The same as columns.
+  void draw(std::uint64_t epoch, std::size_t place, std::size_t& sentence, std::span<float> columns) const;
+
+ private:
+  using Stated = std::uint32_t;  // A bit for each knob.
+
+  std::vector<Knob> knobs_;
+  RequestSamplerOptions options_;
+  std::size_t num_columns_;
+  std::vector<KnobLabel> labels_;            // [sentences, knobs]
+  std::vector<std::vector<double>> accept_;  // By Stated and sentence: the probability to take part.
+};
+
+}  // namespace semfuse

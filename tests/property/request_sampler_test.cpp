@@ -1,0 +1,163 @@
+// Calibration by construction, without any model: of the sentences and settings that training sees, those that state x
+// have the label with probability x.
+#include "training/request_sampler.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cmath>
+#include <map>
+
+#include "core/random.h"
+
+namespace semfuse {
+namespace {
+
+constexpr std::size_t kDraws = 400'000;
+constexpr std::size_t kBins = 20;
+constexpr double kSigmas = 4.5;
+
+// What was seen of a label among requests whose value lay in a bin.
+struct Bin {
+  double hits = 0.0;
+  double labels = 0.0;
+  double asked = 0.0;
+
+  void add(double hit, double label, double x) {
+    hits += hit;
+    labels += label;
+    asked += x * label;
+  }
+  // The bins of a calibrated knob differ from what was asked by sampling error alone.
+  void expect_calibrated(const std::string& what) const {
+    ASSERT_GT(labels, 100.0) << what;
+    const double p = asked / labels;
+    // Labels of one sentence share their x and so are not quite independent draws of a bin: a bin is narrow.
+    const double deviation = std::sqrt(p * (1.0 - p) / labels) + 1e-9;
+    EXPECT_NEAR(hits / labels, p, kSigmas * deviation) << what;
+  }
+};
+
+std::size_t bin_of(double x) {
+  return std::min(kBins - 1, static_cast<std::size_t>(x * kBins));
+}
+
+// Sentences of one to three adjectives that are positive with a probability that depends on the mark, marks being far
+// from even: labels in proportions that nobody asked for, and dependent.
+std::vector<Sentence> skewed_corpus() {
+  std::vector<Sentence> sentences;
+  for (std::size_t i = 0; i < 3000; ++i) {
+    RandomStream random(7, RandomPurpose::corpus_train, i);
+    const std::array<const char*, 3> marks = {".", "!", "?"};
+    const double u = random.next_uniform();
+    const std::size_t mark = u < 0.75 ? 0 : u < 0.95 ? 1 : 2;
+    const double positive = std::array{0.3, 0.85, 0.5}[mark];
+    Sentence sentence;
+    const std::size_t count = 1 + random.next_below(3);
+    for (std::size_t k = 0; k < count; ++k) sentence.emplace_back(random.next_uniform() < positive ? "good" : "bad");
+    sentence.emplace_back(marks[mark]);
+    sentences.push_back(std::move(sentence));
+  }
+  return sentences;
+}
+
+std::vector<Knob> knobs() {
+  return {parse_knob("polarity: probability of polarity"), parse_knob("mark: distribution of final_mark over . ! ?")};
+}
+
+TEST(RequestSampler, WhatIsStatedIsCalibrated) {
+  const std::vector<Sentence> sentences = skewed_corpus();
+  const Lexicon lexicon = Lexicon::synthetic();
+  const RequestSampler sampler(knobs(), sentences, lexicon, {.stated = 0.5, .noise = 0.05, .seed = 3});
+  // By what else is stated: a knob must mean the same with and without the other.
+  std::map<std::string, std::array<Bin, kBins>> polarity;
+  std::map<std::string, std::array<Bin, kBins>> mark;
+  for (std::size_t i = 0; i < kDraws; ++i) {
+    std::size_t sentence = i % sentences.size();
+    const std::vector<KnobSetting> settings = sampler.draw(i / sentences.size(), i % sentences.size(), sentence);
+    const std::string with = settings.size() == 2 ? "both" : "alone";
+    for (const KnobSetting& setting : settings) {
+      const Knob knob = knobs()[setting.knob == "mark"];
+      const KnobLabel label = read_label(knob, sentences[sentence], lexicon);
+      if (setting.knob == "polarity") {
+        const auto positive = static_cast<double>(label.positive);
+        polarity[with][bin_of(setting.values[0])].add(positive, positive + static_cast<double>(label.negative),
+                                                      setting.values[0]);
+      } else {
+        for (std::size_t m = 0; m < 3; ++m) {
+          mark[with + knob.labels[m]][bin_of(setting.values[m])].add(label.label == m, 1.0, setting.values[m]);
+        }
+      }
+    }
+  }
+  ASSERT_EQ(polarity.size(), 2u);
+  ASSERT_EQ(mark.size(), 6u);
+  for (const auto* knob : {&polarity, &mark}) {
+    for (const auto& [with, bins] : *knob) {
+      for (std::size_t b = 0; b < kBins; ++b) bins[b].expect_calibrated(with + " bin " + std::to_string(b));
+    }
+  }
+}
+
+TEST(RequestSampler, WithNothingStatedTheCorpusIsAsItWas) {
+  const std::vector<Sentence> sentences = skewed_corpus();
+  const RequestSampler sampler(knobs(), sentences, Lexicon::synthetic(), {.stated = 0.5, .noise = 0.05, .seed = 3});
+  std::size_t unstated = 0;
+  for (std::size_t place = 0; place < sentences.size(); ++place) {
+    std::size_t sentence = place;
+    if (!sampler.draw(0, place, sentence).empty()) continue;
+    EXPECT_EQ(sentence, place);
+    ++unstated;
+  }
+  EXPECT_NEAR(static_cast<double>(unstated), 0.25 * static_cast<double>(sentences.size()), 110.0);
+}
+
+TEST(RequestSampler, TheNumberOfLabelsDoesNotDependOnWhatIsStated) {
+  const std::vector<Sentence> sentences = skewed_corpus();
+  const RequestSampler sampler(knobs(), sentences, Lexicon::synthetic(), {.stated = 1.0, .noise = 0.05, .seed = 3});
+  std::map<std::size_t, double> in_corpus;
+  std::map<std::size_t, double> drawn;
+  for (const Sentence& sentence : sentences) in_corpus[sentence.size()] += 1.0 / static_cast<double>(sentences.size());
+  constexpr std::size_t kFew = 60'000;
+  for (std::size_t i = 0; i < kFew; ++i) {
+    std::size_t sentence = i % sentences.size();
+    sampler.draw(i / sentences.size(), i % sentences.size(), sentence);
+    drawn[sentences[sentence].size()] += 1.0 / static_cast<double>(kFew);
+  }
+  for (const auto& [size, share] : in_corpus) EXPECT_NEAR(drawn[size], share, 0.01) << size;
+}
+
+TEST(RequestSampler, AScalarIsNearTheSentences) {
+  const std::vector<Sentence> sentences = {split_words("slightly good ."), split_words("extremely bad .")};
+  const RequestSampler sampler({parse_knob("strength: scalar of strength from 0.2 to 1")}, sentences,
+                               Lexicon::synthetic(), {.stated = 1.0, .noise = 0.05, .seed = 3});
+  double sum = 0.0;
+  constexpr std::size_t kFew = 20'000;
+  for (std::size_t i = 0; i < kFew; ++i) {
+    std::size_t sentence = i % 2;
+    const double asked = sampler.draw(i / 2, i % 2, sentence).at(0).values.at(0);
+    EXPECT_TRUE(asked >= 0.2 && asked <= 1.0);
+    sum += std::abs(asked - (sentence == 0 ? 0.2 : 1.0));
+  }
+  // Half of the noise falls beyond the end of the range.
+  EXPECT_NEAR(sum / kFew, 0.05 * 0.8 * std::sqrt(2.0 / std::numbers::pi) / 2.0, 0.001);
+}
+
+TEST(RequestSampler, IsAFunctionOfSeedEpochAndPlace) {
+  const std::vector<Sentence> sentences = skewed_corpus();
+  const RequestSampler one(knobs(), sentences, Lexicon::synthetic(), {.stated = 0.5, .noise = 0.05, .seed = 3});
+  const RequestSampler same(knobs(), sentences, Lexicon::synthetic(), {.stated = 0.5, .noise = 0.05, .seed = 3});
+  const RequestSampler other(knobs(), sentences, Lexicon::synthetic(), {.stated = 0.5, .noise = 0.05, .seed = 4});
+  std::size_t different = 0;
+  for (std::size_t place = 100; place-- > 0;) {
+    std::size_t a = place, b = place, c = place;
+    const std::vector<KnobSetting> first = one.draw(2, place, a);
+    EXPECT_EQ(same.draw(2, place, b), first);
+    EXPECT_EQ(a, b);
+    different += other.draw(2, place, c) == first ? 0 : 1;
+  }
+  EXPECT_GT(different, 50u);
+}
+
+}  // namespace
+}  // namespace semfuse
