@@ -17,6 +17,8 @@ namespace {
 
 constexpr std::size_t kDistributions = 12;
 constexpr std::size_t kJointSettings = 12;
+// Every side effect is measured against nothing stated, so that is known better than a level.
+constexpr std::size_t kUnstatedLevels = 4;
 constexpr double kNormal95 = 1.959964;
 
 // The mean of a ratio's parts over sentences, with the interval of the ratio by linearisation.
@@ -222,10 +224,10 @@ std::optional<SweepResult> sweep_knobs(const LanguageModel& model, const std::ve
   if (options.combinations && swept.size() > 2) add_sweep(swept, joint_settings(swept));
 
   const Generator generator(model, threads);
-  const auto measure = [&](const std::vector<KnobSetting>& settings, std::uint64_t seed) {
+  const auto measure = [&](const std::vector<KnobSetting>& settings, std::uint64_t seed, std::size_t n) {
     const GenerationRequest request{.knobs = settings, .guidance = options.guidance, .seed = seed};
     std::vector<Sentence> sentences;
-    for (Generation& generation : generate_many(generator, request, options.n))
+    for (Generation& generation : generate_many(generator, request, n))
       sentences.push_back(std::move(generation.words));
     std::vector<Realised> values;
     for (const Knob& knob : knobs) values.push_back(realised(knob, sentences, model.feature_bank().lexicon()));
@@ -236,12 +238,12 @@ std::optional<SweepResult> sweep_knobs(const LanguageModel& model, const std::ve
   // Every level has sentences of its own.
   std::size_t done = 0;
   const auto seed = [&] { return mix_bits(options.seed) + done; };
-  result.unstated = measure({}, seed());
+  result.unstated = measure({}, seed(), kUnstatedLevels * options.n);
   ++done;
   for (KnobSweep& sweep : result.sweeps) {
     for (SweepLevel& level : sweep.levels) {
       if (on_level && !on_level(done, all)) return std::nullopt;
-      level.realised = measure(level.requested, seed());
+      level.realised = measure(level.requested, seed(), options.n);
       ++done;
     }
     summarise(knobs, result.unstated, sweep);
@@ -251,7 +253,10 @@ std::optional<SweepResult> sweep_knobs(const LanguageModel& model, const std::ve
 }
 
 double spearman(const std::vector<double>& x, const std::vector<double>& y) {
-  if (x.size() < 2) return std::numeric_limits<double>::quiet_NaN();
+  const auto is_finite = [](double value) { return std::isfinite(value); };
+  if (x.size() < 2 || !std::ranges::all_of(x, is_finite) || !std::ranges::all_of(y, is_finite)) {
+    return std::numeric_limits<double>::quiet_NaN();
+  }
   const std::vector<double> rank_x = ranks(x);
   const std::vector<double> rank_y = ranks(y);
   const double mean = static_cast<double>(x.size() - 1) / 2.0;

@@ -65,7 +65,7 @@ std::optional<SweepResult> sweep_knobs(const LanguageModel& model, const std::ve
                                        const SweepOptions& options, std::size_t threads,
                                        const std::function<bool(std::size_t done, std::size_t all)>& on_level = {});
 
-// Spearman's rank correlation; equal values share their mean rank. NaN for fewer than two.
+// Spearman's rank correlation; equal values share their mean rank. NaN for fewer than two, or if one is not finite.
 double spearman(const std::vector<double>& x, const std::vector<double>& y);
 
 }  // namespace semfuse

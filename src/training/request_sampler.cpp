@@ -99,9 +99,10 @@ RequestSampler::RequestSampler(std::vector<Knob> knobs, std::span<const Sentence
     std::size_t sentence = 0;
     while (sentence < sentences.size() && !says_something(sentence)) ++sentence;
     if (sentence == sentences.size()) {
-      throw Error(fmt::format(
-          "knob {}: no training sentence shows any {}; give words that attribute in the lexicon, or leave the knob out",
-          knobs_[k].name, knobs_[k].source));
+      throw Error(
+          fmt::format("knob {}: no training sentence shows any {}; give words that attribute in the lexicon, or leave "
+                      "it out of model.knobs",
+                      knobs_[k].name, knobs_[k].source));
     }
   }
   for (Stated stated = 0; stated < Stated{1} << knobs_.size(); ++stated) {

@@ -152,7 +152,9 @@ TEST_F(OpenWords, AResumedRunKeepsItsLexicon) {
     process.signal(SIGINT);
     EXPECT_EQ(process.result().exit_code, 128 + SIGINT);
   };
-  stop_after_a_while(tiny_training(run, {"--lexicon", lexicon, "--quiet", "--set", "training.epochs=1000000"}), 0);
+  stop_after_a_while(tiny_training(run, {"--lexicon", lexicon, "--quiet", "--set", "model.knobs=[]", "--set",
+                                         "training.epochs=1000000"}),
+                     0);
   stop_after_a_while({"train", "--resume", run, "--quiet"}, Process::text(run + "/log.jsonl").size());
   EXPECT_EQ(load_checkpoint(run).model.feature_bank().lexicon().entries().size(), 1U);
 }

@@ -198,7 +198,10 @@ TEST_F(ReproduceCommand, EvaluateGivesTheSameNumbers) {
 
 TEST_F(ReproduceCommand, EvaluateTakesALexiconThatMakesNoSentence) {
   std::ofstream(path("few.tsv")) << "word\tclass\tpolarity\ngood\tadjective\t0.25\n";
-  ASSERT_EQ(semfuse_program(tiny_training(path("few"), {"--lexicon", path("few.tsv"), "--quiet"})).exit_code, 0);
+  ASSERT_EQ(
+      semfuse_program(tiny_training(path("few"), {"--lexicon", path("few.tsv"), "--set", "model.knobs=[]", "--quiet"}))
+          .exit_code,
+      0);
   const json found = json_of({"evaluate", path("few"), "--json"});
   EXPECT_TRUE(found["ppl"].is_number());
   EXPECT_TRUE(found["controls"].is_null());
