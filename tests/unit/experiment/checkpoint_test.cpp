@@ -11,6 +11,8 @@
 #include <limits>
 #include <string>
 
+#include "experiment/checkpoint.h"
+#include "io/tensor_archive.h"
 #include "semfuse/error.h"
 #include "support/small_language_model.h"
 #include "support/temporary_folder.h"
@@ -186,6 +188,62 @@ TEST(Checkpoint, KeepsWhatAnOpenVocabularyIs) {
   EXPECT_EQ(loaded.model.vocabulary().entries(), larger.vocabulary().entries());
   const Sentence sentence = {"very", "superb", "!"};
   EXPECT_EQ(loaded.model.logits(sentence), larger.logits(sentence));
+}
+
+// Whether the bytes are a model; anything but an Error escapes.
+bool is_read(const std::string& bytes) {
+  const auto* begin = reinterpret_cast<const std::byte*>(bytes.data());
+  try {
+    parse_checkpoint(TensorArchive::parse({begin, begin + bytes.size()}, "m"), "m");
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+TEST(Checkpoint, CutAnywhereIsRefused) {
+  const TemporaryFolder folder;
+  const Experiment experiment = unusual_experiment(true);
+  save_checkpoint(folder / "m", unusual_model(experiment), experiment);
+  const std::string bytes = bytes_of(folder / "m");
+  ASSERT_TRUE(is_read(bytes));
+  for (std::size_t size = 0; size < bytes.size(); size += 7) EXPECT_FALSE(is_read(bytes.substr(0, size))) << size;
+}
+
+TEST(Checkpoint, AChangedHeaderIsReadOrRefused) {
+  const TemporaryFolder folder;
+  const Experiment experiment = unusual_experiment(true);
+  save_checkpoint(folder / "m", unusual_model(experiment), experiment);
+  std::string bytes = bytes_of(folder / "m");
+  std::uint64_t header = 0;
+  std::memcpy(&header, bytes.data(), sizeof(header));
+  std::size_t refused = 0;
+  std::size_t tried = 0;
+  for (std::size_t place = 0; place < sizeof(header) + header; place += place < 16 ? 1 : 5) {
+    for (const int flip : {0x01, 0x80}) {
+      bytes[place] = static_cast<char>(bytes[place] ^ flip);
+      refused += is_read(bytes) ? 0 : 1;
+      ++tried;
+      bytes[place] = static_cast<char>(bytes[place] ^ flip);
+    }
+  }
+  EXPECT_GT(refused, tried / 2);
+}
+
+TEST(Checkpoint, KeepsKnobsAndAttributesOfTheUsersOwn) {
+  const TemporaryFolder folder;
+  Experiment experiment = unusual_experiment(true);
+  experiment.model.knobs = {parse_knob("warmth: probability of warmth"),
+                            parse_knob("mark: distribution of final_mark over . ?")};
+  const Lexicon lexicon(
+      {{.word = "zebra", .word_class = WordClass::adjective, .polarity = 0.5, .more = {{"warmth", -0.25}}}});
+  const LanguageModel model(experiment.model, Vocabulary({"<pad>", "<bos>", "<eos>", "zebra"}),
+                            FeatureBank(lexicon, experiment.features), 3);
+  save_checkpoint(folder / "m", model, experiment);
+  const Checkpoint loaded = load_checkpoint(folder / "m");
+  EXPECT_EQ(loaded.model.options().knobs, experiment.model.knobs);
+  EXPECT_EQ(loaded.model.feature_bank().lexicon().entries(), lexicon.entries());
+  EXPECT_EQ(loaded.model.feature_bank().lexicon().find("zebra")->attribute("warmth"), -0.25);
 }
 
 }  // namespace
