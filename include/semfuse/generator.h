@@ -104,7 +104,7 @@ struct GenerationRequest {
   ControlOptions controls;         // They need a grammar.
   std::vector<KnobSetting> knobs;  // What the model is asked for; it reads them itself.
   // How far past the setting: logits are l0 + guidance · (l1 - l0), with l1 as asked and l0 with nothing asked. 1: as
-  // calibrated, 0: as if nothing were set.
+  // calibrated, 0: as if nothing were set. Above 1 it lifts no token below a tenth of the most probable one.
   double guidance = 1.0;
   std::vector<std::shared_ptr<const LogitRule>> rules;  // More rules, after the grammar and the controls.
   std::size_t max_tokens = 64;                          // Most tokens of the text, the prompt included, <eos> not.

@@ -202,11 +202,16 @@ class Draft {
   }
 
  private:
-  // asked = unasked + guidance · (asked - unasked)
+  // asked = unasked + guidance · (asked - unasked). A token that the model, as asked, holds for improbable is
+  // never lifted: ratios of such probabilities are noise, and would end in text that no one asked for.
   void guide(ConstMatrix unasked, Matrix asked) const {
+    constexpr double kImprobable = 0.1;  // Of the most probable token's.
     const auto guidance = static_cast<float>(request_.guidance);
-    for (std::size_t i = 0; i < asked.cols(); ++i) {
-      asked(0, i) = unasked(0, i) + guidance * (asked(0, i) - unasked(0, i));
+    const std::span<float> logits(asked.row(0), asked.cols());
+    const float least = *std::ranges::max_element(logits) + static_cast<float>(std::log(kImprobable));
+    for (std::size_t i = 0; i < logits.size(); ++i) {
+      const float guided = unasked(0, i) + guidance * (logits[i] - unasked(0, i));
+      logits[i] = guidance > 1.0f && logits[i] < least ? std::min(guided, logits[i]) : guided;
     }
   }
 
