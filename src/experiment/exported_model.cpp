@@ -24,6 +24,7 @@ std::string config_json(const Checkpoint& checkpoint) {
   }
   config["vocab_size"] = model.vocabulary().size();
   config["features"] = model.options().fusion ? model.feature_bank().names() : std::vector<std::string>();
+  config["request_columns"] = request_columns(model.options().knobs);
   if (model.options().output_features) {
     const FeatureMatrix rows = model.feature_bank().word_rows(model.vocabulary());
     Json words = Json::array();

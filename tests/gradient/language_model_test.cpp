@@ -62,6 +62,11 @@ TEST_P(LanguageModelGradient, EqualsTheTwin) {
                                  .words = c.words};
   Batch batch = random_batch(c.lengths, c.vocab_size, c.features, 1);
   cut_shards(batch, c.sentences_per_shard);
+  batch.num_request_columns = request_columns(options.knobs);
+  RandomStream random(8, RandomPurpose::requests);
+  for (std::size_t i = 0; i < batch.num_sentences() * batch.num_request_columns; ++i) {
+    batch.requests.push_back(static_cast<float>(random.next_uniform()));
+  }
   for (TokenId& target : batch.targets) {
     if (!c.words.empty()) target = *(std::upper_bound(c.words.begin(), c.words.end(), target) - 1);
   }
@@ -110,6 +115,10 @@ FeatureOptions learned(MembershipKernel kernel) {
   return {.kernel = kernel, .kernel_base = 0.3, .learn_kernel = true};
 }
 
+std::vector<Knob> two_knobs() {
+  return {parse_knob("polarity: probability of polarity"), parse_knob("mark: distribution of final_mark over . !")};
+}
+
 std::vector<Case> cases() {
   constexpr auto kCausal = AttentionMask::causal;
   return {
@@ -146,6 +155,27 @@ std::vector<Case> cases() {
        .class_loss = 0.6,
        .identity_dropout = 0.4,
        .words = {0, 1, 2, 3, 5, 6, 7, 8, 11}},
+      // What a sentence is asked for.
+      {.name = "knobs", .attention = kCausal, .model = with([](ModelOptions& m) { m.knobs = two_knobs(); })},
+      {.name = "knobs_without_gate_split",
+       .attention = kCausal,
+       .sentences_per_shard = 1,
+       .chunk_logits = 2 * 13,
+       .model = with([](ModelOptions& m) {
+         m.knobs = two_knobs();
+         m.gate = false;
+       })},
+      {.name = "knobs_learned_open_vocabulary",
+       .features = 22,
+       .attention = kCausal,
+       .model = with([](ModelOptions& m) {
+         m.knobs = two_knobs();
+         m.output_features = true;
+       }),
+       .class_loss = 0.6,
+       .identity_dropout = 0.4,
+       .words = {0, 1, 2, 3, 5, 6, 7, 8, 11},
+       .feature_options = learned(MembershipKernel::power)},
       // Memberships that are learned, by each way in which a loss reads them and by all together.
       {.name = "learned_power",
        .features = 22,

@@ -239,17 +239,26 @@ Table<T> constants(const Table<double>& table) {
 }
 
 // h = e + (1 + σ(W_g [e; s])) ∘ (W_s s) + position, or e + position without features; without a gate its σ is 0, and
-// the e of a word without identity is 0.
+// the e of a word without identity is 0. The request of a token's sentence belongs to s.
 template <class T>
 Table<T> fused_embedding(const Tables<T>& w, const Batch& batch, const Identity& identity, const Table<T>& features) {
   const Table<T>& table = w.at("tok.weight");
   const std::size_t width = table.cols;
-  Table<T> joined(batch.num_tokens(), width + batch.num_features);
+  const std::size_t num_fused = batch.num_features + batch.num_request_columns;
+  Table<T> fused(batch.num_tokens(), num_fused);
+  for (std::size_t s = 0; s < batch.num_sentences(); ++s) {
+    for (std::size_t t = batch.first_token[s]; t < batch.first_token[s + 1]; ++t) {
+      for (std::size_t f = 0; f < num_fused; ++f) {
+        fused(t, f) = f < batch.num_features
+                          ? features(t, f)
+                          : T(batch.requests[s * batch.num_request_columns + f - batch.num_features]);
+      }
+    }
+  }
+  Table<T> joined(batch.num_tokens(), width + num_fused);
   Table<T> h(batch.num_tokens(), width);
   for (std::size_t t = 0; t < batch.num_tokens(); ++t) {
-    for (std::size_t f = 0; f < batch.num_features; ++f) {
-      joined(t, width + f) = features(t, f);
-    }
+    for (std::size_t f = 0; f < num_fused; ++f) joined(t, width + f) = fused(t, f);
     for (std::size_t j = 0; j < width; ++j) {
       const auto token = static_cast<std::size_t>(batch.inputs[t]);
       joined(t, j) = table(token, j) * identity_of(identity, token);
@@ -257,7 +266,7 @@ Table<T> fused_embedding(const Tables<T>& w, const Batch& batch, const Identity&
     }
   }
   if (batch.num_features == 0) return h;
-  const Table<T> u = linear(features, w.at("sem_proj.weight"), w.at("sem_proj.bias"));
+  const Table<T> u = linear(fused, w.at("sem_proj.weight"), w.at("sem_proj.bias"));
   if (!w.contains("gate.weight")) {
     for (std::size_t n = 0; n < h.numbers.size(); ++n) h.numbers[n] += u.numbers[n];
     return h;
