@@ -7,13 +7,14 @@ SOURCES = $(shell git ls-files '*.cpp' '*.h')
 # gcc's thread sanitizer does not start under some kernels' address space randomisation.
 NO_ASLR := $(shell setarch -R true 2>/dev/null && echo setarch -R)
 
-.PHONY: help deps needed build demo test test-long tsan fuzz bench format lint install clean
+.PHONY: help deps needed build demo test test-long asan tsan fuzz bench format lint install clean
 
 help:
 	@echo 'make demo        install what is missing, build, reproduce the paper with one seed'
 	@echo 'make build       build the release into build/release, binaries in build/release/bin'
-	@echo 'make test        the fast tests, in the release and in the address and undefined sanitizer build'
-	@echo 'make test-long   the long tests, the thread sanitizer and $(FUZZ_SECONDS) s of each fuzz target'
+	@echo 'make test        the fast tests, and those of the library under the address and undefined sanitizers'
+	@echo 'make test-long   the long tests, make asan, make tsan and $(FUZZ_SECONDS) s of each fuzz target'
+	@echo 'make asan        all fast tests, the programs included, under the address and undefined sanitizers'
 	@echo 'make tsan        the fast tests under the thread sanitizer'
 	@echo 'make fuzz        $(FUZZ_SECONDS) s of each fuzz target (FUZZ_SECONDS=600 for more)'
 	@echo 'make bench       the speed table, beside PyTorch on this machine'
@@ -42,12 +43,17 @@ demo: build
 
 test: build
 	@cmake --preset asan >build/.configure.log 2>&1 || { cat build/.configure.log; exit 1; }
-	cmake --build build/asan -j $(JOBS)
+	cmake --build build/asan -j $(JOBS) -t unit_tests gradient_tests property_tests
 	ctest --test-dir build/release -LE long -j $(JOBS) --output-on-failure
-	ctest --test-dir build/asan -LE 'long|install' -j 2 --output-on-failure
+	ctest --test-dir build/asan -R '^(unit|gradient|property)[.]' -LE long -j 2 --output-on-failure
 
-test-long: build tsan fuzz
+test-long: build asan tsan fuzz
 	ctest --test-dir build/release -L long --output-on-failure
+
+asan: needed
+	@cmake --preset asan
+	cmake --build build/asan -j $(JOBS)
+	ctest --test-dir build/asan -LE 'long|install' -j 2 --output-on-failure
 
 tsan: needed
 	@cmake --preset tsan
@@ -65,6 +71,7 @@ fuzz: needed-fuzz
 	done
 
 bench: needed-bench build
+	cmake --build build/release -j $(JOBS) -t benchmarks
 	bench/run
 
 format:
