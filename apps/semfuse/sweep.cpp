@@ -10,6 +10,7 @@
 
 #include "command.h"
 #include "core/nearest_word.h"
+#include "features/knob_index.h"
 #include "interrupt.h"
 #include "io/file.h"
 #include "report/knob_report.h"
@@ -45,9 +46,7 @@ std::string summary(const Terminal& terminal, const std::vector<Knob>& knobs, co
     table.add({{.text = "requested"}, {.text = "realised"}, {.text = "±"}});
     for (const SweepLevel& level : sweep.levels) {
       for (const KnobSetting& setting : level.requested) {
-        const auto knob = std::find_if(knobs.begin(), knobs.end(),
-                                       [&](const Knob& candidate) { return candidate.name == setting.knob; });
-        const Realised& realised = level.realised[static_cast<std::size_t>(knob - knobs.begin())];
+        const Realised& realised = level.realised[knob_index(knobs, setting.knob)];
         std::vector<std::string> values;
         for (const double value : realised.values) values.push_back(fmt::format("{:.3f}", value));
         table.add({{.text = to_string(knobs, setting)},
@@ -122,8 +121,7 @@ int run_sweep(const Options& options) {
     write_atomically(folder / "report.html", sweep_page(knobs, sweep, *result));
     for (const KnobSweep& single : result->sweeps) {
       if (single.knobs.size() > 1) continue;
-      const auto index =
-          static_cast<std::size_t>(std::find(names.begin(), names.end(), single.knobs.front()) - names.begin());
+      const std::size_t index = knob_index(knobs, single.knobs.front());
       write_atomically(folder / (single.knobs.front() + ".svg"), sweep_plot(knobs[index], index, single));
     }
   }

@@ -10,6 +10,7 @@
 
 #include "core/random.h"
 #include "evaluation/control.h"
+#include "features/knob_index.h"
 #include "semfuse/error.h"
 
 namespace semfuse {
@@ -91,11 +92,6 @@ double spearman_of_means(const std::vector<double>& requested, const std::vector
   return spearman(x, y);
 }
 
-std::size_t index_of(const std::vector<Knob>& knobs, const std::string& name) {
-  const auto found = std::find_if(knobs.begin(), knobs.end(), [&](const Knob& knob) { return knob.name == name; });
-  return static_cast<std::size_t>(found - knobs.begin());
-}
-
 void summarise(const std::vector<Knob>& knobs, const std::vector<Realised>& unstated, KnobSweep& sweep) {
   std::vector<double> requested;
   std::vector<double> values;
@@ -105,7 +101,7 @@ void summarise(const std::vector<Knob>& knobs, const std::vector<Realised>& unst
   for (const SweepLevel& level : sweep.levels) {
     std::vector<bool> stated(knobs.size());
     for (const KnobSetting& setting : level.requested) {
-      const std::size_t index = index_of(knobs, setting.knob);
+      const std::size_t index = knob_index(knobs, setting.knob);
       stated[index] = true;
       for (std::size_t i = 0; i < setting.values.size(); ++i) {
         requested.push_back(setting.values[i]);
@@ -126,7 +122,7 @@ void summarise(const std::vector<Knob>& knobs, const std::vector<Realised>& unst
   if (num_side_effects > 0) sweep.mean_side_effect = side_effect / static_cast<double>(num_side_effects);
   if (sweep.knobs.size() > 1) return;
   sweep.spearman = spearman_of_means(requested, values);
-  const std::size_t index = index_of(knobs, sweep.knobs.front());
+  const std::size_t index = knob_index(knobs, sweep.knobs.front());
   if (knobs[index].kind == KnobKind::distribution) return;
   for (std::size_t i = 1; i < sweep.levels.size(); ++i) {
     const Realised& before = sweep.levels[i - 1].realised[index];

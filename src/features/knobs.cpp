@@ -10,6 +10,8 @@
 #include <set>
 
 #include "core/nearest_word.h"
+#include "features/attribute_name.h"
+#include "features/knob_index.h"
 #include "io/quoted_text.h"
 #include "semfuse/error.h"
 
@@ -84,11 +86,6 @@ std::vector<std::string_view> words_of(std::string_view text) {
   }
 }
 
-bool is_name(std::string_view text) {
-  const auto fits = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; };
-  return !text.empty() && text.size() <= 32 && std::all_of(text.begin(), text.end(), fits);
-}
-
 std::optional<double> number_in(std::string_view text) {
   double number = 0.0;
   const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -103,8 +100,7 @@ std::vector<std::string> names_of(std::span<const Knob> knobs) {
 }
 
 const Knob& find_knob(std::span<const Knob> knobs, std::string_view name) {
-  const auto found = std::find_if(knobs.begin(), knobs.end(), [&](const Knob& knob) { return knob.name == name; });
-  if (found != knobs.end()) return *found;
+  if (const std::size_t index = knob_index(knobs, name); index < knobs.size()) return knobs[index];
   if (knobs.empty()) {
     throw Error(fmt::format("knob {}: the model has no knobs; train one that has (model.knobs)", quoted_text(name)));
   }
@@ -220,9 +216,9 @@ Knob parse_knob(std::string_view text) {
   if (colon == text.npos) refuse("there is no colon after its name");
   Knob knob;
   knob.name = text.substr(0, colon);
-  if (!is_name(knob.name)) refuse("its name must be of a-z, 0-9 and _");
+  if (!is_attribute_name(knob.name)) refuse("its name must be of a-z, 0-9 and _");
   const std::vector<std::string_view> words = words_of(text.substr(colon + 1));
-  if (words.size() < 3 || words[1] != "of" || !is_name(words[2])) refuse("it does not say what it is of");
+  if (words.size() < 3 || words[1] != "of" || !is_attribute_name(words[2])) refuse("it does not say what it is of");
   knob.source = words[2];
   const std::span<const std::string_view> rest = std::span(words).subspan(3);
   if (words[0] == to_string(KnobKind::probability)) {
@@ -301,7 +297,7 @@ KnobSetting parse_setting(std::span<const Knob> knobs, std::string_view text) {
   }
   const std::string_view name = text.substr(0, equals);
   const std::string_view value = text.substr(equals + 1);
-  const bool declared = std::any_of(knobs.begin(), knobs.end(), [&](const Knob& knob) { return knob.name == name; });
+  const bool declared = knob_index(knobs, name) < knobs.size();
   for (const PaperControl& control : kPaperControls) {
     if (!declared && control.name == name) return translate(knobs, control, value);
   }

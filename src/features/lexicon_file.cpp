@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/nearest_word.h"
+#include "features/attribute_name.h"
 #include "features/lexicons.h"
 #include "io/file.h"
 #include "io/quoted_text.h"
@@ -27,11 +28,6 @@ std::vector<std::string_view> cells_of(std::string_view line) {
     if (tab == line.npos) return cells;
     line.remove_prefix(tab + 1);
   }
-}
-
-bool is_attribute_name(std::string_view name) {
-  const auto fits = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; };
-  return !name.empty() && name.size() <= 32 && std::all_of(name.begin(), name.end(), fits);
 }
 
 std::vector<std::string_view> parse_heading(std::string_view line) {

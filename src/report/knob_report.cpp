@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "features/knob_index.h"
 #include "io/json.h"
 #include "report/html.h"
 #include "report/svg_plot.h"
@@ -14,11 +15,6 @@ namespace semfuse {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-std::size_t index_of(const std::vector<Knob>& knobs, const std::string& name) {
-  const auto found = std::find_if(knobs.begin(), knobs.end(), [&](const Knob& knob) { return knob.name == name; });
-  return static_cast<std::size_t>(found - knobs.begin());
-}
 
 // One value, or one for each label.
 template <typename ValueOf>
@@ -90,7 +86,7 @@ Rows level_rows(const std::vector<Knob>& knobs, const KnobSweep& sweep) {
     std::vector<std::string> values;
     std::vector<std::string> half_widths;
     for (const KnobSetting& setting : level.requested) {
-      const Realised& realised = level.realised[index_of(knobs, setting.knob)];
+      const Realised& realised = level.realised[knob_index(knobs, setting.knob)];
       requested.push_back(to_string(knobs, setting));
       values.push_back(values_text(realised.values));
       half_widths.push_back(half_widths_text(realised));
@@ -138,7 +134,7 @@ std::string sweep_json(const std::vector<Knob>& knobs, const SweepOptions& optio
     for (const SweepLevel& level : sweep.levels) {
       Json all;
       for (const KnobSetting& setting : level.requested) {
-        const std::size_t index = index_of(knobs, setting.knob);
+        const std::size_t index = knob_index(knobs, setting.knob);
         all[setting.knob] = level_json(knobs[index], setting, level.realised[index]);
       }
       Json others = Json::object();
@@ -201,7 +197,7 @@ std::string sweep_page(const std::vector<Knob>& knobs, const SweepOptions& optio
   body += html_table(as_html(summary_rows(result.sweeps)), kMeaning);
   for (const KnobSweep& sweep : result.sweeps) {
     body += fmt::format("<h2>{}</h2>\n", escaped_html(fmt::format("{}", fmt::join(sweep.knobs, " + "))));
-    const std::size_t index = index_of(knobs, sweep.knobs.front());
+    const std::size_t index = knob_index(knobs, sweep.knobs.front());
     if (sweep.knobs.size() == 1) body += sweep_plot(knobs[index], index, sweep);
     body += html_table(as_html(level_rows(knobs, sweep)));
   }

@@ -1,0 +1,18 @@
+// The place of a knob among those of a model.
+#pragma once
+
+#include <algorithm>
+#include <span>
+#include <string_view>
+
+#include "semfuse/knobs.h"
+
+namespace semfuse {
+
+// The number of knobs if none has the name.
+inline std::size_t knob_index(std::span<const Knob> knobs, std::string_view name) {
+  const auto found = std::find_if(knobs.begin(), knobs.end(), [&](const Knob& knob) { return knob.name == name; });
+  return static_cast<std::size_t>(found - knobs.begin());
+}
+
+}  // namespace semfuse
