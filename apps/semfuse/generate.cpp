@@ -100,9 +100,6 @@ GenerationRequest request_of(const Options& options, const LanguageModel& model)
   for (const std::string& text : options.knobs) request.knobs.push_back(read_knob(model.options().knobs, text));
   request_row(model.options().knobs, request.knobs);  // Throws if they do not fit together.
   request.guidance = parse_number("--guidance", options.guidance).value_or(request.guidance);
-  if (options.guidance && request.knobs.empty()) {
-    throw Error("--guidance goes past what knobs are set to; add --knob");
-  }
   for (const std::string& assignment : split_at_commas(options.controls)) set_control(request.controls, assignment);
   request.controls.soft_only = options.soft_only;
   for (ClassMixture* mixture : {&request.controls.positive, &request.controls.negative}) {
@@ -119,6 +116,11 @@ GenerationRequest request_of(const Options& options, const LanguageModel& model)
   if (grammar) {
     request.grammar = std::make_shared<CompiledGrammar>(find_grammar(*grammar, model.feature_bank().lexicon()),
                                                         TokenSurfaces::of(model.vocabulary()));
+    rule_settings(request.grammar->grammar(), model.options().knobs);  // Throws if the model cannot be asked for them.
+  }
+  const bool rules_ask = request.grammar && !request.grammar->grammar().settings().empty();
+  if (options.guidance && request.knobs.empty() && !rules_ask) {
+    throw Error("--guidance goes past what knobs are set to; add --knob, or settings in a grammar");
   }
   return request;
 }
@@ -156,6 +158,7 @@ Json token_json(const GeneratedToken& token) {
           {"removed_by_grammar", e.removed_by_grammar},
           {"removed_by_controls", e.removed_by_controls},
           {"removed_by_sampler", e.removed_by_sampler},
+          {"settings", e.settings},
           {"model_alone", choices_json(e.model_choices)},
           {"drawn_from", choices_json(e.final_choices)}};
 }
@@ -184,27 +187,34 @@ std::string json_line(const Generation& generation, bool explain) {
 }
 
 std::string explained(const Terminal& terminal, const Generation& generation) {
+  const bool rules_ask = std::ranges::any_of(
+      generation.tokens, [](const GeneratedToken& token) { return !token.explanation->settings.empty(); });
   std::string text = terminal.bold(printable(generation.text)) + '\n';
   Table table({Table::Align::left, Table::Align::left, Table::Align::right, Table::Align::right, Table::Align::right,
-               Table::Align::right, Table::Align::right, Table::Align::left});
-  table.add({{"word"}, {"slot"}, {"model"}, {"grammar"}, {"controls"}, {"drawn"}, {"removed"}, {"the model alone"}});
+               Table::Align::right, Table::Align::right, Table::Align::left, Table::Align::left});
+  std::vector<Table::Cell> header = {{"word"},     {"slot"},  {"model"},   {"grammar"},
+                                     {"controls"}, {"drawn"}, {"removed"}, {"the model alone"}};
+  if (rules_ask) header.push_back({"setting"});
+  table.add(header);
   for (const GeneratedToken& token : generation.tokens) {
     const TokenExplanation& e = *token.explanation;
     const auto number = [](double value) { return Table::Cell{.text = fmt::format("{:.3f}", value)}; };
     std::vector<std::string> choices;
     for (const auto& choice : e.model_choices)
       choices.push_back(fmt::format("{} {:.2f}", printable(choice.word), choice.probability));
-    table.add({{.text = printable(token.word)},
-               {.text = token.forced ? "forced"
-                        : token.slot ? std::string(to_string(*token.slot))
-                                     : "",
-                .dim = true},
-               number(e.model),
-               number(e.grammar),
-               number(e.controls),
-               number(e.sampler),
-               number(e.removed_by_grammar + e.removed_by_controls),
-               {.text = fmt::format("{}", fmt::join(choices, "  ")), .dim = true}});
+    std::vector<Table::Cell> cells = {{.text = printable(token.word)},
+                                      {.text = token.forced ? "forced"
+                                               : token.slot ? std::string(to_string(*token.slot))
+                                                            : "",
+                                       .dim = true},
+                                      number(e.model),
+                                      number(e.grammar),
+                                      number(e.controls),
+                                      number(e.sampler),
+                                      number(e.removed_by_grammar + e.removed_by_controls),
+                                      {.text = fmt::format("{}", fmt::join(choices, "  ")), .dim = true}};
+    if (rules_ask) cells.push_back({.text = printable(fmt::format("{}", fmt::join(e.settings, ", ")))});
+    table.add(cells);
   }
   return text + table.text(terminal, 2, 2) + '\n';
 }

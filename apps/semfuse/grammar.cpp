@@ -9,6 +9,7 @@
 #include "grammar_file.h"
 #include "semfuse/checkpoint.h"
 #include "semfuse/error.h"
+#include "semfuse/generator.h"
 #include "terminal.h"
 
 namespace semfuse {
@@ -56,7 +57,10 @@ void check(const Options& options, Report& report) {
   const Lexicon lexicon = checkpoint ? checkpoint->model.feature_bank().lexicon() : Lexicon::synthetic();
   const Grammar grammar = find_grammar(options.grammar, lexicon);
   report.object["well_formed"] = true;
-  if (checkpoint) CompiledGrammar(grammar, TokenSurfaces::of(checkpoint->model.vocabulary()));
+  if (checkpoint) {
+    CompiledGrammar(grammar, TokenSurfaces::of(checkpoint->model.vocabulary()));
+    rule_settings(grammar, checkpoint->model.options().knobs);
+  }
   report.text = fmt::format("{}: well formed{}\n", printable(options.grammar),
                             checkpoint ? "; the model's vocabulary can complete it" : "");
   for (const std::string& sentence : options.sentences) {

@@ -102,7 +102,8 @@ struct GenerationRequest {
   SamplingOptions sampling;
   RepetitionOptions repetition;
   ControlOptions controls;         // They need a grammar.
-  std::vector<KnobSetting> knobs;  // What the model is asked for; it reads them itself.
+  std::vector<KnobSetting> knobs;  // What the model is asked for; it reads them itself. Rules of the grammar may carry
+                                   // settings of their own, which go before these where they hold.
   // How far past the setting: logits are l0 + guidance · (l1 - l0), with l1 as asked and l0 with nothing asked. 1: as
   // calibrated, 0: as if nothing were set. Above 1 it lifts no token below a tenth of the most probable one.
   double guidance = 1.0;
@@ -112,6 +113,10 @@ struct GenerationRequest {
   std::uint64_t index = 0;  // Sentence of the seed: (seed, index) decides every draw.
   bool explain = false;     // Fill GeneratedToken::explanation.
 };
+
+// What the settings of a grammar's rules ask a model for, in the order of Grammar::settings(). Throws Error that begins
+// with the place for a knob that the model lacks or a value that it does not take.
+std::vector<KnobSetting> rule_settings(const Grammar& grammar, std::span<const Knob> knobs);
 
 // What became of the chosen token's probability, and what stood beside it.
 struct TokenExplanation {
@@ -128,6 +133,7 @@ struct TokenExplanation {
   double removed_by_grammar = 0.0;    // Probability that the model alone gave to tokens that the grammar forbids,
   double removed_by_controls = 0.0;   // to allowed tokens that hard controls and rules ruled out,
   double removed_by_sampler = 0.0;    // and that top-k and nucleus cut off what was left.
+  std::vector<std::string> settings;  // Of rules of the grammar that held here: "polarity=0.9".
 };
 
 struct GeneratedToken {

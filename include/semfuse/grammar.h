@@ -39,10 +39,19 @@ class TokenSet {
   std::vector<std::uint64_t> words_;
 };
 
+// A knob that a rule is used with: `adj[polarity=0.9]`. It holds for the choice of a word where it is the only setting
+// of that knob among the words that may stand there; a word is of the rule that its last byte is of.
+struct RuleSetting {
+  std::string knob;
+  std::string value;  // As written.
+  std::string where;  // "origin:line:column"
+};
+
 // What the grammar's text says; knows no vocabulary. Immutable, cheap to copy.
 class Grammar {
  public:
-  // Reads GBNF. `@class` stands for every word of the lexicon in that class. Throws Error as
+  // Reads GBNF. `@class` stands for every word of the lexicon in that class, `name[knob=value]` sets a knob for what
+  // the rule describes. Throws Error as
   // "origin:line:column: what" for text that is not well formed, too large, or describes no sentence at all.
   static Grammar parse(std::string_view gbnf, std::string_view origin, const Lexicon& lexicon);
   static Grammar load(const std::string& path, const Lexicon& lexicon);
@@ -56,6 +65,9 @@ class Grammar {
   };
   // Whether the text, byte for byte, is in the language.
   Match match(std::string_view text) const;
+
+  // Those of all rules, each once. The grammar knows no knobs: whoever has a model checks them.
+  const std::vector<RuleSetting>& settings() const;
 
   struct Parts;  // Internal.
   const Parts& parts() const { return *parts_; }
@@ -86,6 +98,8 @@ class CompiledGrammar {
   // At the beginning of a text.
   GrammarCursor begin() const;
 
+  const Grammar& grammar() const;
+
   struct State;  // Internal.
   const std::shared_ptr<const State>& state() const { return state_; }
 
@@ -108,6 +122,9 @@ class GrammarCursor {
 
   // The only token that may come next, if there is just one.
   std::optional<TokenId> forced();
+
+  // Settings that hold for the next token, one a knob at most: places in Grammar::settings(), ascending.
+  std::vector<std::size_t> settings();
 
   // What could stand here, readable, for messages; at most `limit`, then "...".
   std::vector<std::string> expected(std::size_t limit = 12);

@@ -45,7 +45,8 @@ Automaton::Automaton(const RuleNfa& nfa) {
       if (ids[s] == kEnd) continue;
       State& state = states_[ids[s]];
       state.accepting = automaton.states[s].accepting;
-      for (const auto& edge : automaton.states[s].bytes) state.bytes.push_back({edge.low, edge.high, ids[edge.target]});
+      for (const auto& edge : automaton.states[s].bytes)
+        state.bytes.push_back({edge.low, edge.high, ids[edge.target], edge.contexts});
       for (const std::uint32_t target : automaton.states[s].empty) state.empty.push_back(ids[target]);
       for (const auto& edge : automaton.states[s].calls) {
         pending.push_back({ids[s], state.calls.size(), edge.rule});
@@ -59,7 +60,10 @@ Automaton::Automaton(const RuleNfa& nfa) {
   root_ = starts[0];
   has_calls_ = !pending.empty();
   for (const State& state : states_) {
-    for (const ByteEdge& edge : state.bytes) std::fill(&bytes_used_[edge.low], &bytes_used_[edge.high] + 1, true);
+    for (const ByteEdge& edge : state.bytes) {
+      std::fill(&bytes_used_[edge.low], &bytes_used_[edge.high] + 1, true);
+      has_settings_ |= edge.contexts != kNothingSet;
+    }
   }
 }
 

@@ -23,6 +23,7 @@ class Automaton {
     std::uint8_t low = 0;
     std::uint8_t high = 0;  // Inclusive.
     StateId target = 0;
+    ContextSet contexts = kNothingSet;  // What may be set where it reads.
   };
   struct CallEdge {
     StateId start = 0;   // Of the rule called.
@@ -41,12 +42,14 @@ class Automaton {
   std::size_t size() const { return states_.size(); }
   const State& operator[](StateId state) const { return states_[state]; }
   bool has_calls() const { return has_calls_; }
+  bool has_settings() const { return has_settings_; }
   const std::array<bool, 256>& bytes_used() const { return bytes_used_; }
 
  private:
   std::vector<State> states_;
   StateId root_ = 0;
   bool has_calls_ = false;
+  bool has_settings_ = false;
   std::array<bool, 256> bytes_used_{};
 };
 

@@ -134,6 +134,10 @@ void CompiledGrammar::State::fail_to_complete() const {
                           grammar.parts().origin));
 }
 
+const Grammar& CompiledGrammar::grammar() const {
+  return state_->grammar;
+}
+
 CompiledGrammar::CompiledGrammar(const Grammar& grammar, TokenSurfaces surfaces) {
   if (surfaces.first.size() != surfaces.later.size()) {
     throw Error(

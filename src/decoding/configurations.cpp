@@ -96,6 +96,16 @@ ConfigurationId Configurations::compute_step(ConfigurationId from, std::uint8_t 
   return to;
 }
 
+ContextSet Configurations::contexts(ConfigurationId from, std::uint8_t byte) {
+  ContextSet contexts = 0;
+  for (const Item& item : closure(from).readers) {
+    for (const Automaton::ByteEdge& edge : automaton_[item.state].bytes) {
+      if (edge.low <= byte && byte <= edge.high) contexts |= edge.contexts;
+    }
+  }
+  return contexts;
+}
+
 // Follows calls, returns and empty edges. Nodes of calls made here may still gain places to return to, and may be in
 // cycles; at the end they become nodes of the table.
 class Configurations::ClosureBuilder {

@@ -51,6 +51,9 @@ class Configurations {
     return compute_step(from, byte);
   }
 
+  // What is set where that byte is read.
+  ContextSet contexts(ConfigurationId from, std::uint8_t byte);
+
   const Closure& closure(ConfigurationId configuration);
   bool accepting(ConfigurationId configuration) { return closure(configuration).accepting; }
 

@@ -13,6 +13,14 @@ namespace {
 
 using Subset = std::vector<std::uint32_t>;
 
+void append(RuleAutomaton::State& state, const RuleAutomaton::ByteEdge& edge) {
+  if (!state.bytes.empty() && edge.continues(state.bytes.back())) {
+    state.bytes.back().high = edge.high;
+  } else {
+    state.bytes.push_back(edge);
+  }
+}
+
 class Determiniser {
  public:
   Determiniser(const RuleNfa& nfa, std::uint32_t rule)
@@ -99,19 +107,19 @@ class Determiniser {
     }
     if (begins.empty()) return;
     std::vector<Subset> targets(begins.size());
+    std::vector<ContextSet> contexts(begins.size());
     for (const RuleNfa::Edge& edge : edges) {
-      for (std::uint32_t i = interval_of[edge.low]; i <= interval_of[edge.high]; ++i) targets[i].push_back(edge.target);
+      for (std::uint32_t i = interval_of[edge.low]; i <= interval_of[edge.high]; ++i) {
+        targets[i].push_back(edge.target);
+        contexts[i] |= edge.contexts;
+      }
     }
     for (std::size_t i = 0; i + 1 < begins.size(); ++i) {
       if (targets[i].empty()) continue;
-      const std::uint32_t target = find(std::move(targets[i]));
-      const auto low = static_cast<std::uint8_t>(begins[i]);
-      const auto high = static_cast<std::uint8_t>(begins[i + 1] - 1);
-      if (!state.bytes.empty() && state.bytes.back().target == target && state.bytes.back().high + 1 == low) {
-        state.bytes.back().high = high;
-      } else {
-        state.bytes.push_back({low, high, target});
-      }
+      append(state, {.low = static_cast<std::uint8_t>(begins[i]),
+                     .high = static_cast<std::uint8_t>(begins[i + 1] - 1),
+                     .target = find(std::move(targets[i])),
+                     .contexts = contexts[i]});
     }
   }
 
@@ -157,7 +165,8 @@ RuleAutomaton copy_rule(const RuleNfa& nfa, std::uint32_t rule) {
           state.empty.push_back(id_of(edge.target));
           break;
         case RuleNfa::EdgeKind::bytes:
-          state.bytes.push_back({edge.low, edge.high, id_of(edge.target)});
+          state.bytes.push_back(
+              {.low = edge.low, .high = edge.high, .target = id_of(edge.target), .contexts = edge.contexts});
           break;
         case RuleNfa::EdgeKind::call:
           if (nfa.alive[nfa.rules[edge.rule].start]) state.calls.push_back({edge.rule, id_of(edge.target)});
@@ -169,6 +178,22 @@ RuleAutomaton copy_rule(const RuleNfa& nfa, std::uint32_t rule) {
   }
   return copy;
 }
+
+namespace {
+
+// The state with edges to classes of states. It has no empty edges.
+RuleAutomaton::State with_targets(const RuleAutomaton::State& state, const std::vector<std::uint32_t>& class_of) {
+  RuleAutomaton::State result;
+  result.accepting = state.accepting;
+  for (RuleAutomaton::ByteEdge edge : state.bytes) {
+    edge.target = class_of[edge.target];
+    append(result, edge);
+  }
+  for (const RuleAutomaton::CallEdge& edge : state.calls) result.calls.push_back({edge.rule, class_of[edge.target]});
+  return result;
+}
+
+}  // namespace
 
 // Refines classes of states until all members of a class have the same edges to classes (Moore's algorithm), and gives
 // up, keeping the states as they are, when that takes too many rounds.
@@ -188,16 +213,12 @@ RuleAutomaton minimise(const RuleAutomaton& automaton) {
     for (std::size_t s = 0; s < num_states; ++s) {
       const RuleAutomaton::State& state = automaton.states[s];
       std::vector<std::uint32_t> key = {class_of[s]};
-      for (const RuleAutomaton::ByteEdge& edge : state.bytes) {
-        const std::uint32_t target = class_of[edge.target];
-        if (key.size() >= 3 && key.back() == target && (key[key.size() - 2] & 0xFF) + 1u == edge.low) {
-          key[key.size() - 2] += static_cast<std::uint32_t>(edge.high) - (key[key.size() - 2] & 0xFF);
-        } else {
-          key.push_back(static_cast<std::uint32_t>(edge.low) << 8 | edge.high);
-          key.push_back(target);
-        }
+      for (const RuleAutomaton::ByteEdge& edge : with_targets(state, class_of).bytes) {
+        key.push_back(static_cast<std::uint32_t>(edge.low) << 8 | edge.high);
+        key.push_back(edge.target);
+        key.push_back(edge.contexts);
       }
-      key.push_back(0xFFFFFFFF);
+      key.push_back(0xFFFFFFFF);  // No edge of bytes begins so.
       for (const RuleAutomaton::CallEdge& edge : state.calls) {
         key.push_back(edge.rule);
         key.push_back(class_of[edge.target]);
@@ -215,19 +236,7 @@ RuleAutomaton minimise(const RuleAutomaton& automaton) {
   for (std::size_t s = 0; s < num_states; ++s) {
     if (done[class_of[s]]) continue;
     done[class_of[s]] = true;
-    RuleAutomaton::State& state = joined.states[class_of[s]];
-    state.accepting = automaton.states[s].accepting;
-    for (const RuleAutomaton::ByteEdge& edge : automaton.states[s].bytes) {
-      const std::uint32_t target = class_of[edge.target];
-      if (!state.bytes.empty() && state.bytes.back().target == target && state.bytes.back().high + 1 == edge.low) {
-        state.bytes.back().high = edge.high;
-      } else {
-        state.bytes.push_back({edge.low, edge.high, target});
-      }
-    }
-    for (const RuleAutomaton::CallEdge& edge : automaton.states[s].calls) {
-      state.calls.push_back({edge.rule, class_of[edge.target]});
-    }
+    joined.states[class_of[s]] = with_targets(automaton.states[s], class_of);
   }
   return joined;
 }

@@ -15,6 +15,12 @@ struct RuleAutomaton {
     std::uint8_t low = 0;
     std::uint8_t high = 0;
     std::uint32_t target = 0;
+    ContextSet contexts = kNothingSet;
+
+    // Whether it reads on where the other ends, and is otherwise the same.
+    bool continues(const ByteEdge& other) const {
+      return other.target == target && other.contexts == contexts && other.high + 1 == low;
+    }
   };
   struct CallEdge {
     std::uint32_t rule = 0;

@@ -100,6 +100,7 @@ class Parser {
       fail(begin, fmt::format("expected the name of a rule, found {}; write rules as name ::= ...", next_text()));
     }
     skip_space(false);
+    if (peek() == '[') fail(position_, "a rule is set where it is used; write its settings there");
     if (text_.substr(position_, 3) != "::=") {
       fail(position_, fmt::format("expected ::= after the name \"{}\", found {}", name, next_text()));
     }
@@ -192,6 +193,7 @@ class Parser {
     if (is_name_character(c)) {
       Expression reference = make(Kind::reference, begin);
       reference.rule = rule_named(read_name(), begin);
+      reference.settings = parse_settings();
       return add(std::move(reference));
     }
     if (c == '*' || c == '+' || c == '?' || c == '{') {
@@ -224,7 +226,64 @@ class Parser {
     }
     Expression reference = make(Kind::reference, begin);
     reference.rule = rule_named(fmt::format("@{}", name), begin);
+    reference.settings = parse_settings();
     return add(std::move(reference));
+  }
+
+  // Whether a text goes on with a knob's name and "=".
+  static bool begins_setting(std::string_view text) {
+    text.remove_prefix(std::min(text.find_first_not_of(" \t"), text.size()));
+    const auto name_end =
+        static_cast<std::size_t>(std::ranges::find_if_not(text, is_name_character) - text.begin());
+    const std::size_t next = text.find_first_not_of(" \t", name_end);
+    return name_end > 0 && next != text.npos && text[next] == '=';
+  }
+
+  // "[polarity=0.9, strength=0.3]" right behind a name; any other bracket there is a character class.
+  std::vector<std::uint32_t> parse_settings() {
+    std::vector<std::uint32_t> settings;
+    if (peek() != '[' || !begins_setting(text_.substr(position_ + 1))) return settings;
+    const std::size_t begin = position_++;
+    while (true) {
+      skip_space(false);
+      const auto offset = static_cast<std::uint32_t>(position_);
+      GrammarTree::Setting setting = {.knob = std::string(read_name()), .value = {}, .offset = offset};
+      skip_space(false);
+      ++position_;  // "="
+      bool more = false;
+      while (peek() != ']' && !more) {
+        if (at_line_end()) fail(begin, "this setting is not closed on its line; add \"]\"");
+        more = peek() == ',' && begins_setting(text_.substr(position_ + 1));
+        if (more) {
+          ++position_;
+        } else if (const char32_t character = read_character(); !setting.value.empty() || character != ' ') {
+          append_utf8(character, setting.value);
+        }
+      }
+      setting.value.erase(setting.value.find_last_not_of(' ') + 1);
+      if (setting.value.empty()) {
+        fail(offset, fmt::format("knob \"{}\" is set to nothing; write [{}=VALUE]", setting.knob, setting.knob));
+      }
+      for (const std::uint32_t other : settings) {
+        if (tree_.settings[other].knob == setting.knob)
+          fail(offset, fmt::format("knob \"{}\" is set twice here; remove one", setting.knob));
+      }
+      settings.push_back(find_setting(std::move(setting)));
+      if (!more) break;
+    }
+    ++position_;
+    return settings;
+  }
+
+  std::uint32_t find_setting(GrammarTree::Setting setting) {
+    const auto [found, added] = settings_.emplace(fmt::format("{}={}", setting.knob, setting.value),
+                                                  static_cast<std::uint32_t>(tree_.settings.size()));
+    if (added) {
+      if (tree_.settings.size() == kMaxSettings)
+        fail(setting.offset, fmt::format("more than {} different settings; set fewer rules", kMaxSettings));
+      tree_.settings.push_back(std::move(setting));
+    }
+    return found->second;
   }
 
   // Every word class in use becomes a rule.
@@ -412,6 +471,7 @@ class Parser {
   std::size_t position_ = 0;
   GrammarTree tree_;
   std::unordered_map<std::string, std::uint32_t> rules_;
+  std::unordered_map<std::string, std::uint32_t> settings_;  // By "knob=value".
 };
 
 }  // namespace

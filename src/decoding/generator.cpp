@@ -10,6 +10,7 @@
 #include "core/nearest_word.h"
 #include "core/random.h"
 #include "core/thread_pool.h"
+#include "decoding/request_rows.h"
 #include "decoding/sampler.h"
 #include "decoding/token_choice.h"
 #include "decoding/token_guesser.h"
@@ -30,22 +31,35 @@ bool later_text_changes_nothing(const LanguageModel& model) {
          (!model.options().fusion || model.feature_bank().options().bank == FeatureSet::semfuse);
 }
 
-// What a thread needs to work on its streams; kept from one call to the next.
-struct Worker {
-  Worker(const LanguageModel& model, const PackedWeights& packed)
-      : pass(model.network(), model.weights(), packed, kPrefixBytes), guesser(model.vocabulary().size()) {}
+// Streams with their memory, for one sentence after the other.
+class StreamPool {
+ public:
+  explicit StreamPool(const Network& network) : network_(network) {}
 
-  IncrementalPass pass;
-  TokenGuesser guesser;
-  std::vector<std::unique_ptr<TokenStream>> idle;
-
-  std::unique_ptr<TokenStream> take_stream(const Network& network) {
-    if (idle.empty()) return std::make_unique<TokenStream>(network);
-    std::unique_ptr<TokenStream> stream = std::move(idle.back());
-    idle.pop_back();
+  std::unique_ptr<TokenStream> take() {
+    if (idle_.empty()) return std::make_unique<TokenStream>(network_);
+    std::unique_ptr<TokenStream> stream = std::move(idle_.back());
+    idle_.pop_back();
     stream->clear();
     return stream;
   }
+  void give_back(std::unique_ptr<TokenStream> stream) { idle_.push_back(std::move(stream)); }
+
+ private:
+  const Network& network_;
+  std::vector<std::unique_ptr<TokenStream>> idle_;
+};
+
+// What a thread needs to work on its streams; kept from one call to the next.
+struct Worker {
+  Worker(const LanguageModel& model, const PackedWeights& packed)
+      : pass(model.network(), model.weights(), packed, kPrefixBytes),
+        guesser(model.vocabulary().size()),
+        streams(model.network()) {}
+
+  IncrementalPass pass;
+  TokenGuesser guesser;
+  StreamPool streams;
 };
 
 }  // namespace
@@ -119,29 +133,30 @@ void check(const GenerationRequest& request) {
 class Draft {
  public:
   Draft(const LanguageModel& model, std::span<const std::optional<WordClass>> classes, const GenerationRequest& request,
-        std::unique_ptr<TokenStream> stream)
-      : model_(model), classes_(classes), request_(request), choice_(request), stream_(std::move(stream)) {
+        StreamPool& pool)
+      : model_(model),
+        classes_(classes),
+        request_(request),
+        choice_(request),
+        pool_(pool),
+        asked_rows_(model.options().knobs, request) {
     check(request);
-    stream_->tokens = {Vocabulary::kBos};
-    const std::vector<float> asked = request_row(model.options().knobs, request.knobs);
-    const bool asks = !request.knobs.empty() && request.guidance != 0.0;
-    if (asks) stream_->request = asked;
-    if (asks && request.guidance != 1.0) unasked_ = std::make_unique<TokenStream>(model.network());
     if (request.grammar) cursor_ = request.grammar->begin();
     read_prompt();
   }
+  Draft(const Draft&) = delete;
+  Draft& operator=(const Draft&) = delete;
+  ~Draft() {
+    for (std::unique_ptr<TokenStream>& stream : streams_) pool_.give_back(std::move(stream));
+  }
 
   // Streams for the coming pass. Must follow prepare().
-  void add_streams(std::vector<TokenStream*>& streams) {
-    streams.push_back(stream_.get());
-    if (!unasked_) return;
-    unasked_->tokens = stream_->tokens;
-    unasked_->features = stream_->features;
-    streams.push_back(unasked_.get());
+  void add_streams(std::vector<TokenStream*>& streams) const {
+    streams.push_back(stream_);
+    if (unasked_ != nullptr) streams.push_back(unasked_);
   }
   // Rows of logits that the pass gives for them.
-  std::size_t num_rows() const { return stream_->num_guesses + 1 + (unasked_ ? 1 : 0); }
-  std::unique_ptr<TokenStream> take_stream() { return std::move(stream_); }
+  std::size_t num_rows() const { return stream_->num_guesses + 1 + (unasked_ != nullptr ? 1 : 0); }
   Generation take() { return std::move(result_); }
 
   // Appends what needs no logits. True if the sentence then waits for them, false if it is finished.
@@ -153,7 +168,7 @@ class Draft {
       }
       const std::optional<TokenId> forced = cursor_ ? cursor_->forced() : std::nullopt;
       if (!forced || request_.explain) {
-        fill_features();
+        choose_streams();
         return true;
       }
       append({.id = *forced, .log_probability = 0.0, .forced = true, .slot = slot()}, on_token);
@@ -164,9 +179,9 @@ class Draft {
 
   // Lets the coming pass compute one token more, which may turn out to be the next one. Must follow prepare().
   void guess(const TokenGuesser& guesser) {
-    if (unasked_) return;
+    if (unasked_ != nullptr) return;
     const bool last = result_.words.size() + 1 >= request_.max_tokens;
-    const std::optional<TokenId> next = guesser.guess(stream_->tokens.back());
+    const std::optional<TokenId> next = guesser.guess(tokens_.back());
     if (last || stream_->cache.length() == 0 || !next || *next == Vocabulary::kEos) return;
     if (cursor_ && !cursor_->allowed().contains(*next)) return;
     stream_->tokens.push_back(*next);
@@ -179,24 +194,20 @@ class Draft {
 
   // Chooses the next token and, if that was guessed, the one after it. A row of logits for each.
   void choose(Matrix logits, TokenGuesser& guesser, const std::function<bool(const GeneratedToken&)>& on_token) {
-    if (unasked_) {
+    if (unasked_ != nullptr) {
       guide(logits.row_range(1, 1), logits.row_range(0, 1));
       logits = logits.row_range(0, 1);
     }
     std::optional<TokenId> guessed;
-    if (stream_->num_guesses > 0) {
-      guessed = stream_->tokens.back();
-      stream_->tokens.pop_back();
-      stream_->features.resize(stream_->tokens.size() * model_.network().num_features());
-      stream_->num_guesses = 0;
-    }
+    if (stream_->num_guesses > 0) guessed = stream_->tokens.back();
+    const TokenStream* const computed = stream_;
     for (std::size_t row = 0; row < logits.rows(); ++row) {
-      const std::size_t length = stream_->tokens.size();
-      const TokenId before = stream_->tokens.back();
+      const std::size_t length = tokens_.size();
+      const TokenId before = tokens_.back();
       choose({logits.row(row), logits.cols()}, on_token);
       guesser.learn(before, result_.tokens.back().id);
-      const bool goes_on =
-          result_.tokens.back().id == guessed && prepare(on_token) && stream_->tokens.size() == length + 1;
+      const bool goes_on = result_.tokens.back().id == guessed && prepare(on_token) && tokens_.size() == length + 1 &&
+                           stream_ == computed;
       if (!goes_on) break;
     }
   }
@@ -221,15 +232,15 @@ class Draft {
       throw Error(fmt::format("after \"{}\" the grammar goes on but no word of the vocabulary fits; change the grammar",
                               join_words(result_.words)));
     }
-    const DecodingStep step{.model = model_, .tokens = stream_->tokens, .allowed = allowed, .slot = slot()};
-    const double uniform =
-        RandomStream(request_.seed, RandomPurpose::sampling, request_.index).uniform(stream_->tokens.size());
+    const DecodingStep step{.model = model_, .tokens = tokens_, .allowed = allowed, .slot = slot()};
+    const double uniform = RandomStream(request_.seed, RandomPurpose::sampling, request_.index).uniform(tokens_.size());
     TokenProbability drawn{};
     std::optional<TokenExplanation> explanation;
     if (request_.explain) {
       const std::vector<TokenProbability> distribution = choice_.distribution(step, logits);
       drawn = drawn_from(distribution, uniform);
       explanation = choice_.explain(step, distribution, drawn.id);
+      if (cursor_ && request_.guidance != 0.0) explanation->settings = asked_rows_.names(cursor_->settings());
     } else {
       drawn = choice_.draw(step, logits, uniform);
     }
@@ -254,7 +265,7 @@ class Draft {
       }
       if (*id <= Vocabulary::kEos) refuse("is a special entry, which no text may contain");
       if (cursor_ && !cursor_->advance(*id)) refuse("cannot stand there in the grammar");
-      stream_->tokens.push_back(*id);
+      tokens_.push_back(*id);
       result_.words.push_back(words[i]);
     }
     result_.prompt_tokens = words.size();
@@ -270,9 +281,27 @@ class Draft {
 
   std::optional<WordClass> slot() { return cursor_ ? slot_of(cursor_->allowed(), classes_) : std::nullopt; }
 
-  void fill_features() {
-    if (model_.network().num_features() > 0)
-      stream_->features = model_.feature_bank().prefix_rows(result_.words).values;
+  // A setting of a rule holds for single words, but is asked for as if it held for the whole text: that is what the
+  // model has learned to answer. So what is asked decides which stream reads the words; one that was not needed for some
+  // words catches up with them.
+  void choose_streams() {
+    if (model_.network().num_features() > 0) features_ = model_.feature_bank().prefix_rows(result_.words).values;
+    stream_ = &stream_asked(asked_rows_.row(cursor_ ? cursor_->settings() : std::vector<std::size_t>()));
+    const bool guided = request_.guidance != 1.0 && !stream_->request.empty();
+    unasked_ = guided ? &stream_asked({}) : nullptr;
+  }
+
+  // The stream for that request, with the text so far.
+  TokenStream& stream_asked(const std::vector<float>& request) {
+    auto found = std::ranges::find_if(streams_, [&](const auto& stream) { return stream->request == request; });
+    if (found == streams_.end()) {
+      found = streams_.insert(streams_.end(), pool_.take());
+      (*found)->request = request;
+    }
+    (*found)->tokens = tokens_;
+    (*found)->features = features_;
+    (*found)->num_guesses = 0;
+    return **found;
   }
 
   void append(GeneratedToken token, const std::function<bool(const GeneratedToken&)>& on_token) {
@@ -280,7 +309,7 @@ class Draft {
     finished_ = token.id == Vocabulary::kEos;
     token.word = model_.vocabulary().word(token.id);
     if (!finished_) {
-      stream_->tokens.push_back(token.id);
+      tokens_.push_back(token.id);
       result_.words.push_back(token.word);
     }
     const bool goes_on = !on_token || on_token(token);
@@ -304,8 +333,13 @@ class Draft {
   std::span<const std::optional<WordClass>> classes_;
   const GenerationRequest& request_;
   TokenChoice choice_;
-  std::unique_ptr<TokenStream> stream_;
-  std::unique_ptr<TokenStream> unasked_;  // The same words with nothing asked for; only with guidance.
+  StreamPool& pool_;
+  RequestRows asked_rows_;
+  std::vector<TokenId> tokens_ = {Vocabulary::kBos};
+  std::vector<float> features_;  // [tokens, num_features]
+  std::vector<std::unique_ptr<TokenStream>> streams_;  // One for each request made so far.
+  TokenStream* stream_ = nullptr;                      // For the next token.
+  TokenStream* unasked_ = nullptr;                     // The same words with nothing asked for; only with guidance.
   std::optional<GrammarCursor> cursor_;
   Generation result_;
   bool finished_ = false;
@@ -345,8 +379,7 @@ std::vector<Generation> Generator::generate(std::span<const GenerationRequest> r
         const std::size_t index = next.fetch_add(1);
         if (index >= requests.size()) break;
         Slot slot{.request = index,
-                  .draft = std::make_unique<Draft>(s.model, s.classes, requests[index],
-                                                   worker->take_stream(s.model.network())),
+                  .draft = std::make_unique<Draft>(s.model, s.classes, requests[index], worker->streams),
                   .on_token = {}};
         if (on_token)
           slot.on_token = [&on_token, index](const GeneratedToken& token) { return on_token(index, token); };
@@ -355,7 +388,6 @@ std::vector<Generation> Generator::generate(std::span<const GenerationRequest> r
       std::erase_if(slots, [&](Slot& slot) {
         if (slot.draft->prepare(slot.on_token)) return false;
         results[slot.request] = slot.draft->take();
-        worker->idle.push_back(slot.draft->take_stream());
         return true;
       });
       if (slots.empty() && next.load() >= requests.size()) break;

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "decoding/configurations.h"
 #include "decoding/expected_text.h"
@@ -10,6 +12,7 @@
 #include "decoding/grammar_parts.h"
 #include "decoding/rule_nfa.h"
 #include "decoding/rule_plan.h"
+#include "decoding/rule_settings.h"
 #include "io/file.h"
 #include "io/quoted_text.h"
 #include "semfuse/error.h"
@@ -36,14 +39,25 @@ void check_work(const Configurations& configurations, std::size_t bytes_read) {
 
 Grammar Grammar::parse(std::string_view gbnf, std::string_view origin, const Lexicon& lexicon) {
   const GrammarText source = {.text = gbnf, .origin = origin};
-  const GrammarTree tree = parse_gbnf(source, lexicon);
+  const GrammarTree tree = spread_settings(parse_gbnf(source, lexicon), source);
   const RuleNfa nfa = build_rule_nfa(tree, plan_rules(tree, source));
   if (!nfa.alive[nfa.rules[0].start]) {
     source.fail(tree.rules[tree.root].offset,
                 "rule \"root\" describes no sentence: every way through it calls a rule again without end, or needs a "
                 "word of a class that the lexicon has none of; add a way out");
   }
-  return Grammar(std::make_shared<const Parts>(Parts{.origin = std::string(origin), .automaton = Automaton(nfa)}));
+  std::vector<RuleSetting> settings;
+  for (const GrammarTree::Setting& setting : tree.settings) {
+    settings.push_back({.knob = setting.knob, .value = setting.value, .where = source.place(setting.offset)});
+  }
+  return Grammar(std::make_shared<const Parts>(Parts{.origin = std::string(origin),
+                                                     .automaton = Automaton(nfa),
+                                                     .settings = std::move(settings),
+                                                     .contexts = tree.contexts}));
+}
+
+const std::vector<RuleSetting>& Grammar::settings() const {
+  return parts_->settings;
 }
 
 Grammar Grammar::load(const std::string& path, const Lexicon& lexicon) {

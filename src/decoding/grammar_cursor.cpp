@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "decoding/compiled_grammar_state.h"
+#include "decoding/rule_settings.h"
 #include "semfuse/grammar.h"
 
 namespace semfuse {
@@ -110,6 +111,16 @@ std::optional<TokenId> GrammarCursor::forced() {
     only = static_cast<TokenId>(i * 64 + static_cast<std::size_t>(std::countr_zero(words[i])));
   }
   return only;
+}
+
+std::vector<std::size_t> GrammarCursor::settings() {
+  Position& position = *position_;
+  const Grammar::Parts& parts = position.grammar->grammar.parts();
+  if (position.ended || !parts.automaton.has_settings()) return {};
+  const std::lock_guard lock(position.masks->mutex());
+  const ContextSet contexts =
+      position.begun ? position.masks->contexts(position.at) : position.masks->contexts_first();
+  return agreed_settings(contexts, parts.contexts, parts.settings);
 }
 
 std::vector<std::string> GrammarCursor::expected(std::size_t limit) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "decoding/automaton.h"
 #include "semfuse/grammar.h"
@@ -11,6 +12,8 @@ namespace semfuse {
 struct Grammar::Parts {
   std::string origin;
   Automaton automaton;
+  std::vector<RuleSetting> settings;
+  GrammarTree::Contexts contexts;  // Of settings.
 };
 
 }  // namespace semfuse

@@ -11,7 +11,9 @@ struct GrammarText {
   std::string_view text;
   std::string_view origin;
 
-  // Throws Error "origin:line:column: what"; lines and columns count from 1, columns in characters.
+  // "origin:line:column"; lines and columns count from 1, columns in characters.
+  std::string place(std::size_t offset) const;
+  // Throws Error "origin:line:column: what".
   [[noreturn]] void fail(std::size_t offset, const std::string& what) const;
   std::size_t line_of(std::size_t offset) const;
 };

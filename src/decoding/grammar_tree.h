@@ -24,6 +24,8 @@ struct GrammarTree {
     std::uint32_t offset = 0;  // Where it begins in the text.
     std::uint32_t height = 1;  // Of the tree below it, itself included.
     std::uint32_t rule = 0;    // reference: the rule.
+    std::vector<std::uint32_t> settings;  // reference: what it sets, one a knob.
+    std::uint32_t context = 0;            // literal, characters: what is set there.
     std::uint32_t least = 0;   // repeat: how often at least and at most.
     std::uint32_t most = 0;
     std::string bytes;                    // literal
@@ -39,9 +41,22 @@ struct GrammarTree {
     std::uint32_t body = 0;
   };
 
+  // A knob set for what a rule describes, as written.
+  struct Setting {
+    std::string knob;
+    std::string value;
+    std::uint32_t offset = 0;  // Where it first stands.
+  };
+
+  // What can be set at one place: settings, one a knob, ascending.
+  using Contexts = std::vector<std::vector<std::uint32_t>>;
+
   std::vector<Expression> expressions;
   std::vector<Rule> rules;
   std::uint32_t root = 0;
+  std::vector<Setting> settings;  // Each once.
+  // See spread_settings(); the first is nothing.
+  Contexts contexts = {{}};
 };
 
 }  // namespace semfuse

@@ -40,11 +40,12 @@ class Builder {
     const Expression& expression = tree_.expressions[index];
     switch (expression.kind) {
       case Kind::literal:
-        connect_literal(expression.bytes, from, to);
+        connect_literal(expression.bytes, context_set(expression.context), from, to);
         break;
       case Kind::characters:
         for (const CodePointRange& range : expression.ranges) {
-          for (const ByteRangeSequence& sequence : utf8_sequences(range)) connect_bytes(sequence, from, to);
+          for (const ByteRangeSequence& sequence : utf8_sequences(range))
+            connect_bytes(sequence, context_set(expression.context), from, to);
         }
         break;
       case Kind::reference:
@@ -72,21 +73,23 @@ class Builder {
     }
   }
 
-  void connect_literal(const std::string& bytes, std::uint32_t from, std::uint32_t to) {
+  void connect_literal(const std::string& bytes, ContextSet contexts, std::uint32_t from, std::uint32_t to) {
     if (bytes.empty()) add_empty(from, to);
     for (std::size_t i = 0; i < bytes.size(); ++i) {
       const std::uint32_t next = i + 1 == bytes.size() ? to : add_state();
       const auto byte = static_cast<std::uint8_t>(bytes[i]);
-      add_edge(from, {.kind = EdgeKind::bytes, .low = byte, .high = byte, .target = next});
+      add_edge(from, {.kind = EdgeKind::bytes, .low = byte, .high = byte, .contexts = contexts, .target = next});
       from = next;
     }
   }
 
-  void connect_bytes(const ByteRangeSequence& sequence, std::uint32_t from, std::uint32_t to) {
+  void connect_bytes(const ByteRangeSequence& sequence, ContextSet contexts, std::uint32_t from, std::uint32_t to) {
     for (std::size_t i = 0; i < sequence.length; ++i) {
       const std::uint32_t next = i + 1 == sequence.length ? to : add_state();
       const ByteRange range = sequence.ranges[i];
-      add_edge(from, {.kind = EdgeKind::bytes, .low = range.low, .high = range.high, .target = next});
+      add_edge(
+          from,
+          {.kind = EdgeKind::bytes, .low = range.low, .high = range.high, .contexts = contexts, .target = next});
       from = next;
     }
   }

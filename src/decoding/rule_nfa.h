@@ -7,6 +7,7 @@
 
 #include "decoding/grammar_tree.h"
 #include "decoding/rule_plan.h"
+#include "decoding/rule_settings.h"
 
 namespace semfuse {
 
@@ -18,7 +19,8 @@ struct RuleNfa {
     EdgeKind kind = EdgeKind::empty;
     std::uint8_t low = 0;  // bytes: inclusive.
     std::uint8_t high = 0;
-    std::uint32_t rule = 0;  // call
+    ContextSet contexts = kNothingSet;  // bytes: what is set where they are read.
+    std::uint32_t rule = 0;             // call
     std::uint32_t target = 0;
   };
 

@@ -132,6 +132,31 @@ void TokenMasks::add_readable(TokenSet& set, ConfigurationId configuration) {
   }
 }
 
+ContextSet TokenMasks::contexts_first() {
+  return find_contexts(vocabulary_.first, Configurations::kBegin);
+}
+
+ContextSet TokenMasks::contexts(ConfigurationId configuration) {
+  if (configuration >= contexts_.size()) {
+    mask_memory_ += (configurations_.size() - contexts_.size()) * sizeof(contexts_[0]);
+    contexts_.resize(configurations_.size());
+  }
+  ContextSet found = contexts_[configuration];
+  if (found == 0) found = contexts_[configuration] = find_contexts(vocabulary_.later, configuration);
+  return found;
+}
+
+ContextSet TokenMasks::find_contexts(const TokenTrie& trie, ConfigurationId configuration) {
+  ContextSet contexts = kNothingSet;
+  std::vector<ConfigurationId> path(trie.max_depth() + 1, configuration);  // By depth.
+  walk(trie, 0, configurations_, configuration, [&](std::uint32_t node, ConfigurationId to) {
+    path[trie[node].depth] = to;
+    if (trie.tokens(node).empty() || !completable(to)) return;
+    contexts |= configurations_.contexts(path[trie[node].depth - 1], trie[node].byte);
+  });
+  return contexts;
+}
+
 const TokenSet* TokenMasks::store(TokenSet set) {
   const std::uint64_t hash = hash_of(set.words());
   const auto [first, last] = stored_.equal_range(hash);

@@ -72,6 +72,10 @@ class TokenMasks {
   TokenSet allowed_first();
   const TokenSet& allowed(ConfigurationId configuration);
 
+  // What is set where the allowed tokens are read: each where its last byte is.
+  ContextSet contexts_first();
+  ContextSet contexts(ConfigurationId configuration);
+
   // Whether tokens lead from here, between two tokens, to the end of a sentence.
   bool completable(ConfigurationId configuration);
 
@@ -90,6 +94,7 @@ class TokenMasks {
   static constexpr std::size_t kMostMemory = std::size_t{256} << 20;
 
   void add_readable(TokenSet& set, ConfigurationId configuration);
+  ContextSet find_contexts(const TokenTrie& trie, ConfigurationId configuration);
   const TokenSet* store(TokenSet set);
 
   Vocabulary vocabulary_;
@@ -97,6 +102,7 @@ class TokenMasks {
   StateMasks& state_masks_;
   Configurations configurations_;
   std::vector<const TokenSet*> masks_;    // Of each configuration, or null.
+  std::vector<ContextSet> contexts_;      // Of each configuration, or 0 if not known.
   std::vector<signed char> completable_;  // Of each configuration: 1, 0, or -1 if not known.
   std::unordered_multimap<std::uint64_t, std::unique_ptr<const TokenSet>> stored_;  // By hash; equal masks are one.
   std::size_t mask_memory_ = 0;

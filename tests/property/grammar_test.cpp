@@ -5,7 +5,9 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "decoding/configurations.h"
@@ -224,6 +226,67 @@ TEST(GrammarProperty, FollowingAllowedEndsInASentence) {
     }
   }
   EXPECT_GT(num_ended, 300u);
+}
+
+// Where settings hold, against a grammar in which they are letters of the text.
+TEST(GrammarProperty, SettingsHoldWhereTheSpelledOutGrammarHasThem) {
+  constexpr std::size_t kSettings = 3;
+  TokenSurfaces surfaces;
+  surfaces.later = {"", "", "", "a", "b", "c", "ab", "bca"};
+  surfaces.first = surfaces.later;
+  std::size_t num_held = 0;
+  for (std::uint64_t seed = 0; seed < 800; ++seed) {
+    RandomStream random(seed, RandomPurpose::held_out, 82);
+    ReferenceGrammar reference = random_grammar(seed + 90000);
+    for (ReferenceExpression& rule : reference.rules) add_settings(rule, random, kSettings);
+    const std::optional<Grammar> grammar = parse(reference);
+    if (!grammar) continue;
+    SCOPED_TRACE(testing::Message() << "case " << seed << ":\n" << reference.gbnf());
+    const Grammar spelled = parse(reference.spelled_out(kSettings)).value();
+    Configurations table(spelled.parts().automaton);
+    // After one more letter, from each of the places where the text may stand: by what is set there.
+    const auto read = [&](const std::set<ConfigurationId>& places, char letter) {
+      std::map<std::size_t, std::set<ConfigurationId>> result;
+      for (const ConfigurationId place : places) {
+        for (std::size_t s = 0; s <= kSettings; ++s) {
+          const ConfigurationId set = table.step(place, static_cast<std::uint8_t>('0' + s));
+          const ConfigurationId to = table.step(set, static_cast<std::uint8_t>(letter));
+          if (to != Configurations::kDead) result[s].insert(to);
+        }
+      }
+      return result;
+    };
+    const auto read_token = [&](std::set<ConfigurationId> places, const std::string& token) {
+      std::map<std::size_t, std::set<ConfigurationId>> last;
+      for (const char letter : token) {
+        last = read(places, letter);
+        places.clear();
+        for (const auto& [set, to] : last) places.insert(to.begin(), to.end());
+      }
+      return std::pair(last, places);
+    };
+    const CompiledGrammar compiled(*grammar, surfaces);
+    GrammarCursor cursor = compiled.begin();
+    std::set<ConfigurationId> places = {Configurations::kBegin};
+    for (int step = 0; step < 5 && !cursor.ended(); ++step) {
+      std::set<std::size_t> set;
+      for (std::size_t id = 3; id < surfaces.later.size(); ++id) {
+        for (const auto& [setting, to] : read_token(places, surfaces.later[id]).first) set.insert(setting);
+      }
+      set.erase(0);
+      const std::vector<std::size_t> held = cursor.settings();
+      ASSERT_EQ(held.size(), set.size() == 1 ? 1u : 0u) << "after " << step << " tokens";
+      if (!held.empty()) {
+        ++num_held;
+        ASSERT_EQ(grammar->settings()[held[0]].value, std::to_string(*set.begin()));
+      }
+      const std::vector<TokenId> ids = cursor.allowed().ids();
+      const TokenId chosen = ids[random.next_below(ids.size())];
+      places = read_token(places, surfaces.later[static_cast<std::size_t>(chosen)]).second;
+      ASSERT_TRUE(cursor.advance(chosen));
+    }
+  }
+  EXPECT_GT(num_held, 200u);
 }
 
 }  // namespace

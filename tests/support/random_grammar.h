@@ -19,6 +19,7 @@ struct ReferenceExpression {
   enum Kind { literal, characters, reference, sequence, choice, repeat } kind = literal;
   std::string bytes;  // literal: the text; characters: each allowed byte.
   std::size_t rule = 0;
+  std::size_t setting = 0;  // reference: what it sets the knob k to; 0: nothing.
   std::size_t least = 0;
   std::size_t most = 0;  // 0: any number.
   std::vector<ReferenceExpression> parts;
@@ -46,7 +47,9 @@ struct ReferenceGrammar {
       case ReferenceExpression::characters:
         return text.append("[").append(e.bytes).append("]");
       case ReferenceExpression::reference:
-        return name(e.rule);
+        text = name(e.rule);
+        if (e.setting > 0) text.append("[k=").append(std::to_string(e.setting)).append("]");
+        return text;
       case ReferenceExpression::sequence:
       case ReferenceExpression::choice:
         for (std::size_t i = 0; i < e.parts.size(); ++i) {
@@ -62,6 +65,15 @@ struct ReferenceGrammar {
       }
     }
     return text;
+  }
+
+  // The same without settings, where every letter has what is set there before it: "a" becomes "2a" where k is 2.
+  ReferenceGrammar spelled_out(std::size_t num_settings) const {
+    ReferenceGrammar result;
+    for (std::size_t r = 0; r < rules.size(); ++r) {
+      for (std::size_t s = 0; s <= num_settings; ++s) result.rules.push_back(spell_out(rules[r], s, num_settings));
+    }
+    return result;
   }
 
   // The ends of all texts from `begin` on that a rule reads, for every rule: the least sets that satisfy the rules, by
@@ -84,6 +96,25 @@ struct ReferenceGrammar {
   }
 
  private:
+  static ReferenceExpression spell_out(ReferenceExpression e, std::size_t setting, std::size_t num_settings) {
+    const auto spelled = [&](char letter) { return std::to_string(setting).append(1, letter); };
+    if (e.kind == ReferenceExpression::reference) {
+      e.rule = e.rule * (num_settings + 1) + (e.setting > 0 ? e.setting : setting);
+      e.setting = 0;
+    } else if (e.kind == ReferenceExpression::literal) {
+      std::string bytes;
+      for (const char letter : e.bytes) bytes += spelled(letter);
+      e.bytes = bytes;
+    } else if (e.kind == ReferenceExpression::characters) {
+      e.kind = ReferenceExpression::choice;
+      for (const char letter : e.bytes)
+        e.parts.push_back({.kind = ReferenceExpression::literal, .bytes = spelled(letter), .parts = {}});
+    } else {
+      for (ReferenceExpression& part : e.parts) part = spell_out(std::move(part), setting, num_settings);
+    }
+    return e;
+  }
+
   using Ends = std::vector<std::vector<std::set<std::size_t>>>;
   static std::set<std::size_t> read(const ReferenceExpression& e, std::string_view text, std::size_t begin,
                                     const Ends& ends) {
@@ -157,6 +188,11 @@ inline ReferenceExpression random_expression(RandomStream& random, std::size_t n
     e.parts.push_back(random_expression(random, num_rules, depth - 1));
   }
   return e;
+}
+
+inline void add_settings(ReferenceExpression& e, RandomStream& random, std::size_t num_settings) {
+  if (e.kind == ReferenceExpression::reference) e.setting = random.next_below(num_settings + 1);
+  for (ReferenceExpression& part : e.parts) add_settings(part, random, num_settings);
 }
 
 inline ReferenceGrammar random_grammar(std::uint64_t seed) {

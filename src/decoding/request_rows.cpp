@@ -1,0 +1,56 @@
+#include "decoding/request_rows.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "semfuse/error.h"
+
+namespace semfuse {
+
+RequestRows::RequestRows(std::span<const Knob> knobs, const GenerationRequest& request)
+    : knobs_(knobs), request_(request) {
+  rows_[{}] = row_of(request.knobs);
+  if (request.grammar) rules_ = rule_settings(request.grammar->grammar(), knobs);
+}
+
+const std::vector<float>& RequestRows::row(const std::vector<std::size_t>& rules_that_hold) {
+  const auto [found, added] = rows_.try_emplace(rules_that_hold);
+  if (!added) return found->second;
+  std::vector<KnobSetting> settings;
+  for (const std::size_t rule : rules_that_hold) settings.push_back(rules_[rule]);
+  for (const KnobSetting& setting : request_.knobs) {
+    if (std::ranges::find(settings, setting.knob, &KnobSetting::knob) == settings.end()) settings.push_back(setting);
+  }
+  return found->second = row_of(settings);
+}
+
+std::vector<std::string> RequestRows::names(const std::vector<std::size_t>& rules_that_hold) const {
+  std::vector<std::string> names;
+  for (const std::size_t rule : rules_that_hold) names.push_back(to_string(knobs_, rules_[rule]));
+  return names;
+}
+
+std::vector<float> RequestRows::row_of(std::span<const KnobSetting> settings) const {
+  std::vector<float> row = request_row(knobs_, settings);
+  if (settings.empty() || request_.guidance == 0.0) row.clear();
+  return row;
+}
+
+std::vector<KnobSetting> rule_settings(const Grammar& grammar, std::span<const Knob> knobs) {
+  std::vector<KnobSetting> settings;
+  for (const RuleSetting& written : grammar.settings()) {
+    try {
+      settings.push_back(parse_setting(knobs, fmt::format("{}={}", written.knob, written.value)));
+    } catch (const Error& error) {
+      throw Error(fmt::format("{}: {}", written.where, error.what()));
+    }
+    if (settings.back().knob != written.knob) {
+      throw Error(fmt::format("{}: {} is one of the paper's names; in a grammar write {}", written.where, written.knob,
+                              to_string(knobs, settings.back())));
+    }
+  }
+  return settings;
+}
+
+}  // namespace semfuse

@@ -1,0 +1,36 @@
+// What a model is asked for while a sentence grows.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "semfuse/generator.h"
+
+namespace semfuse {
+
+// The sentence's settings, and those of the grammar's rules before them, as the rows that a model reads.
+class RequestRows {
+ public:
+  // Both must outlive it. Throws Error for settings that the knobs do not take.
+  RequestRows(std::span<const Knob> knobs, const GenerationRequest& request);
+
+  // Where these settings of rules hold (places in Grammar::settings()). Empty if nothing is asked for. Valid as long as
+  // the object.
+  const std::vector<float>& row(const std::vector<std::size_t>& rules_that_hold);
+
+  // The settings as a person writes them.
+  std::vector<std::string> names(const std::vector<std::size_t>& rules_that_hold) const;
+
+ private:
+  std::vector<float> row_of(std::span<const KnobSetting> settings) const;
+
+  std::span<const Knob> knobs_;
+  const GenerationRequest& request_;
+  std::vector<KnobSetting> rules_;                               // As Grammar::settings().
+  std::map<std::vector<std::size_t>, std::vector<float>> rows_;  // By what holds.
+};
+
+}  // namespace semfuse
