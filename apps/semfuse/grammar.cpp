@@ -61,8 +61,9 @@ void check(const Options& options, Report& report) {
     CompiledGrammar(grammar, TokenSurfaces::of(checkpoint->model.vocabulary()));
     rule_settings(grammar, checkpoint->model.options().knobs);
   }
-  report.text = fmt::format("{}: well formed{}\n", printable(options.grammar),
-                            checkpoint ? "; the model's vocabulary can complete it" : "");
+  report.text = fmt::format("{}: well formed{}{}\n", printable(options.grammar),
+                            checkpoint ? "; the model's vocabulary can complete it" : "",
+                            checkpoint && !grammar.settings().empty() ? "; the model can be asked for its settings" : "");
   for (const std::string& sentence : options.sentences) {
     const Grammar::Match match = grammar.match(sentence);
     report.all_accepted = report.all_accepted && match.accepted;
@@ -107,7 +108,7 @@ Command grammar_command(CLI::App& program) {
   app->add_option("SENTENCE", options->sentences, "Sentences to look for in the language");
   app->add_option("--run", options->run,
                   "Take the lexicon of this model (otherwise the built-in one), and see whether its vocabulary can "
-                  "complete the grammar")
+                  "complete the grammar and its knobs take what rules are set to")
       ->type_name("RUN");
   app->add_flag("--json", options->json, "Print one JSON object");
   app->footer(

@@ -176,6 +176,14 @@ std::vector<KnobSetting> sweep_settings(const Knob& knob, std::size_t levels) {
       settings.back().values[i] = settings.back().values[j] = 0.5;
     }
   }
+  // Then the labels in every order with weights that rise evenly: 1/6, 2/6, 3/6 of three labels.
+  std::vector<double> weights(labels);
+  for (std::size_t i = 0; i < labels; ++i)
+    weights[i] = 2.0 * static_cast<double>(i + 1) / static_cast<double>(labels * (labels + 1));
+  do {
+    if (settings.size() >= kDistributions) return settings;
+    settings.push_back({knob.name, weights});
+  } while (std::ranges::next_permutation(weights).found);
   RandomStream random(0, RandomPurpose::requests);
   while (settings.size() < kDistributions) settings.push_back(random_setting(knob, random));
   return settings;

@@ -93,6 +93,33 @@ TEST_F(Knobs, RefusesWhatIsNotAllowed) {
   expect_refused({"sweep", plain}, "has no knobs");
 }
 
+TEST_F(Knobs, RulesOfAGrammarCarrySettings) {
+  const std::string run = trained();
+  const auto write = [&](const std::string& name, const std::string& gbnf) {
+    std::ofstream(path(name)) << gbnf;
+    return path(name);
+  };
+  const std::string clause = "root ::= @subject \" \" @verb \" the \" @object \", \" @intensifier \" \" ";
+  const std::string plain = write("plain.gbnf", clause + "@adjective [.!?]\n");
+  const std::string asked = write("asked.gbnf", clause + "@adjective[polarity=0.9] [.!?]\n");
+  EXPECT_NE(text_of({"generate", run, "--n", "50", "--grammar", plain}),
+            text_of({"generate", run, "--n", "50", "--grammar", asked}));
+  // What is set for a rule goes before what is set for the sentence, and needs no --knob for guidance.
+  EXPECT_NE(text_of({"generate", run, "--n", "50", "--grammar", asked, "--guidance", "3"}),
+            text_of({"generate", run, "--n", "50", "--grammar", asked}));
+  const json explained = json::parse(text_of(
+      {"generate", run, "--grammar", asked, "--knob", "polarity=0.1", "--prompt", "Carol starts", "--explain", "--json"}));
+  EXPECT_EQ(explained["explanation"][4]["settings"], json({"polarity=0.9"}));
+  EXPECT_EQ(explained["explanation"][0]["settings"], json::array());
+  EXPECT_THAT(text_of({"generate", run, "--grammar", asked, "--explain"}),
+              AllOf(HasSubstr("  setting\n"), HasSubstr("  polarity=0.9\n")));
+  EXPECT_THAT(text_of({"grammar", "check", asked, "--run", run}), HasSubstr("the model can be asked for its settings"));
+  const std::string bad = write("bad.gbnf", clause + "@adjective[polarity=7] [.!?]\n");
+  expect_refused({"generate", run, "--grammar", bad}, ":1:78: knob polarity: 7 is out of range");
+  expect_refused({"grammar", "check", bad, "--run", run}, ":1:78: knob polarity: 7 is out of range");
+  EXPECT_THAT(text_of({"grammar", "check", bad}), HasSubstr("well formed"));
+}
+
 TEST_F(Knobs, SweepWritesWhatItPrints) {
   const std::string run = trained();
   const std::string out = path("sweep");

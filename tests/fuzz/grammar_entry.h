@@ -8,6 +8,7 @@
 
 #include "fuzz/require.h"
 #include "semfuse/error.h"
+#include "semfuse/generator.h"
 #include "semfuse/grammar.h"
 
 namespace semfuse {
@@ -37,11 +38,19 @@ inline bool fuzz_grammar(std::span<const std::uint8_t> input) {
         for (std::size_t step = 0; step < 20 && !cursor.ended(); ++step) {
           const std::vector<TokenId> ids = cursor.allowed().ids();
           if (ids.empty()) break;
+          for (const std::size_t setting : cursor.settings()) fuzz_require(setting < grammar.settings().size());
           fuzz_require(cursor.advance(ids[(step * 7 + input.size()) % ids.size()]));
         }
       } catch (const Error& error) {
         one_line(error);
       }
+    }
+    try {
+      const std::vector<Knob> knobs = {parse_knob("polarity: probability of polarity"),
+                                       parse_knob("mark: distribution of final_mark over . ! ?")};
+      fuzz_require(rule_settings(grammar, knobs).size() == grammar.settings().size());
+    } catch (const Error& error) {
+      one_line(error);
     }
     return true;
   } catch (const Error& error) {

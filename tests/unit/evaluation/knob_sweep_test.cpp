@@ -45,6 +45,10 @@ TEST(KnobSweep, SettingsSpanTheRange) {
   ASSERT_EQ(marks.size(), 12u);
   EXPECT_THAT(marks[1].values, ElementsAre(0.0, 1.0, 0.0));
   EXPECT_THAT(marks[4].values, ElementsAre(0.5, 0.0, 0.5));
+  EXPECT_THAT(marks[6].values, ElementsAre(DoubleNear(1.0 / 6.0, 1e-12), DoubleNear(2.0 / 6.0, 1e-12), 0.5));
+  EXPECT_THAT(marks[11].values, ElementsAre(0.5, DoubleNear(2.0 / 6.0, 1e-12), DoubleNear(1.0 / 6.0, 1e-12)));
+  EXPECT_EQ(sweep_settings(parse_knob("mark: distribution of final_mark over . !"), 9).size(), 12u);
+  EXPECT_EQ(sweep_settings(parse_knob("mark: distribution of final_mark over . ! ? ; :"), 9).size(), 15u);
   for (const KnobSetting& mark : marks) {
     EXPECT_NEAR(std::accumulate(mark.values.begin(), mark.values.end(), 0.0), 1.0, 1e-9);
   }
