@@ -10,10 +10,10 @@
 #include "core/nearest_word.h"
 #include "core/random.h"
 #include "core/thread_pool.h"
+#include "decoding/logit_memory.h"
 #include "decoding/request_rows.h"
 #include "decoding/sampler.h"
 #include "decoding/token_choice.h"
-#include "decoding/token_guesser.h"
 #include "io/quoted_text.h"
 #include "model/incremental_pass.h"
 #include "semfuse/error.h"
@@ -22,6 +22,7 @@ namespace semfuse {
 
 namespace {
 
+constexpr std::size_t kCheapRows = 4;                        // Rows of a pass that cost little more than one.
 constexpr std::size_t kStreams = 64;                         // Sentences that one thread works on at a time.
 constexpr std::size_t kPrefixBytes = std::size_t{32} << 20;  // What a thread keeps of beginnings.
 
@@ -54,11 +55,11 @@ class StreamPool {
 struct Worker {
   Worker(const LanguageModel& model, const PackedWeights& packed)
       : pass(model.network(), model.weights(), packed, kPrefixBytes),
-        guesser(model.vocabulary().size()),
+        memory(model.vocabulary().size()),
         streams(model.network()) {}
 
   IncrementalPass pass;
-  TokenGuesser guesser;
+  LogitMemory memory;
   StreamPool streams;
 };
 
@@ -138,6 +139,7 @@ class Draft {
         classes_(classes),
         request_(request),
         choice_(request),
+        guessing_(request),
         pool_(pool),
         asked_rows_(model.options().knobs, request) {
     check(request);
@@ -177,37 +179,41 @@ class Draft {
     return false;
   }
 
-  // Lets the coming pass compute one token more, which may turn out to be the next one. Must follow prepare().
-  void guess(const TokenGuesser& guesser) {
-    if (unasked_ != nullptr) return;
-    const bool last = result_.words.size() + 1 >= request_.max_tokens;
-    const std::optional<TokenId> next = guesser.guess(tokens_.back());
-    if (last || stream_->cache.length() == 0 || !next || *next == Vocabulary::kEos) return;
-    if (cursor_ && !cursor_->allowed().contains(*next)) return;
-    stream_->tokens.push_back(*next);
-    stream_->num_guesses = 1;
-    if (model_.network().num_features() == 0) return;
+  // Lets the coming pass compute a few tokens more, which may turn out to be the next ones. Must follow prepare().
+  void guess(const LogitMemory& memory) {
+    if (unasked_ != nullptr || request_.explain || !request_.rules.empty() || stream_->cache.length() == 0) return;
+    const auto known = std::ranges::mismatch(tokens_, stream_->computed_tokens).in1 - tokens_.begin();
+    const std::size_t most_tokens = std::min(static_cast<std::size_t>(known) + kCheapRows, request_.max_tokens);
+    std::optional<GrammarCursor> cursor = cursor_;
     Sentence words = result_.words;
-    words.push_back(model_.vocabulary().word(*next));
-    stream_->features = model_.feature_bank().prefix_rows(words).values;
+    while (stream_->tokens.size() < most_tokens) {
+      const std::optional<TokenId> next = likely_next(stream_->tokens, cursor, memory);
+      if (!next || *next == Vocabulary::kEos || (cursor && !cursor->advance(*next))) break;
+      stream_->tokens.push_back(*next);
+      words.push_back(model_.vocabulary().word(*next));
+      ++stream_->num_guesses;
+    }
+    if (stream_->num_guesses > 0 && model_.network().num_features() > 0)
+      stream_->features = model_.feature_bank().prefix_rows(words).values;
   }
 
-  // Chooses the next token and, if that was guessed, the one after it. A row of logits for each.
-  void choose(Matrix logits, TokenGuesser& guesser, const std::function<bool(const GeneratedToken&)>& on_token) {
+  // Chooses the next token and, while it is what was guessed, those after it. A row of logits for each.
+  void choose(Matrix logits, LogitMemory& memory, const std::function<bool(const GeneratedToken&)>& on_token) {
     if (unasked_ != nullptr) {
       guide(logits.row_range(1, 1), logits.row_range(0, 1));
       logits = logits.row_range(0, 1);
     }
-    std::optional<TokenId> guessed;
-    if (stream_->num_guesses > 0) guessed = stream_->tokens.back();
+    const std::vector<TokenId> computed_tokens = stream_->tokens;
     const TokenStream* const computed = stream_;
-    for (std::size_t row = 0; row < logits.rows(); ++row) {
-      const std::size_t length = tokens_.size();
-      const TokenId before = tokens_.back();
-      choose({logits.row(row), logits.cols()}, on_token);
-      guesser.learn(before, result_.tokens.back().id);
-      const bool goes_on = result_.tokens.back().id == guessed && prepare(on_token) && tokens_.size() == length + 1 &&
-                           stream_ == computed;
+    const std::size_t first = tokens_.size();
+    while (true) {
+      const std::span<const float> row(logits.row(tokens_.size() - first), logits.cols());
+      memory.store(tokens_, row);
+      choose(row, on_token);
+      const bool goes_on = tokens_.size() <= computed_tokens.size() && prepare(on_token) && stream_ == computed &&
+                           tokens_.size() <= computed_tokens.size() &&
+                           std::equal(tokens_.begin() + static_cast<std::ptrdiff_t>(first), tokens_.end(),
+                                      computed_tokens.begin() + static_cast<std::ptrdiff_t>(first));
       if (!goes_on) break;
     }
   }
@@ -226,6 +232,28 @@ class Draft {
     }
   }
 
+  double uniform_after(std::size_t num_tokens) const {
+    return RandomStream(request_.seed, RandomPurpose::sampling, request_.index).uniform(num_tokens);
+  }
+
+  // What would be drawn after a text if the logits were those that are remembered.
+  std::optional<TokenId> likely_next(std::span<const TokenId> text, std::optional<GrammarCursor>& cursor,
+                                     const LogitMemory& memory) {
+    if (const auto forced = cursor ? cursor->forced() : std::nullopt) return forced;
+    const std::span<const float> logits = memory.recall(text);
+    if (logits.empty()) return std::nullopt;
+    const TokenSet* allowed = cursor ? &cursor->allowed() : nullptr;
+    const DecodingStep step{.model = model_,
+                            .tokens = text,
+                            .allowed = allowed,
+                            .slot = cursor ? slot_of(*allowed, classes_) : std::nullopt};
+    try {
+      return guessing_.draw(step, logits, uniform_after(text.size())).id;
+    } catch (const Error&) {  // Nothing is left to choose from.
+      return std::nullopt;
+    }
+  }
+
   void choose(std::span<const float> logits, const std::function<bool(const GeneratedToken&)>& on_token) {
     const TokenSet* allowed = cursor_ ? &cursor_->allowed() : nullptr;
     if (allowed != nullptr && allowed->count() == 0) {
@@ -233,7 +261,7 @@ class Draft {
                               join_words(result_.words)));
     }
     const DecodingStep step{.model = model_, .tokens = tokens_, .allowed = allowed, .slot = slot()};
-    const double uniform = RandomStream(request_.seed, RandomPurpose::sampling, request_.index).uniform(tokens_.size());
+    const double uniform = uniform_after(tokens_.size());
     TokenProbability drawn{};
     std::optional<TokenExplanation> explanation;
     if (request_.explain) {
@@ -333,6 +361,7 @@ class Draft {
   std::span<const std::optional<WordClass>> classes_;
   const GenerationRequest& request_;
   TokenChoice choice_;
+  TokenChoice guessing_;  // The same, for tokens that may come to nothing.
   StreamPool& pool_;
   RequestRows asked_rows_;
   std::vector<TokenId> tokens_ = {Vocabulary::kBos};
@@ -393,14 +422,14 @@ std::vector<Generation> Generator::generate(std::span<const GenerationRequest> r
       if (slots.empty() && next.load() >= requests.size()) break;
       if (slots.empty()) continue;
       waiting.clear();
-      // A pass of one stream waits for the weights to arrive: one more token costs it nothing.
-      if (slots.size() == 1 && s.may_guess) slots.front().draft->guess(worker->guesser);
+      // A pass of one stream waits for the weights to arrive: a few more tokens cost it little.
+      if (slots.size() == 1 && s.may_guess) slots.front().draft->guess(worker->memory);
       for (const Slot& slot : slots) slot.draft->add_streams(waiting);
       const Matrix logits = worker->pass.run(waiting);
       std::size_t first_row = 0;
       for (const Slot& slot : slots) {
         const std::size_t rows = slot.draft->num_rows();
-        slot.draft->choose(logits.row_range(first_row, rows), worker->guesser, slot.on_token);
+        slot.draft->choose(logits.row_range(first_row, rows), worker->memory, slot.on_token);
         first_row += rows;
       }
     }

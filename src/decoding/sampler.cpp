@@ -91,17 +91,27 @@ Distribution mixture_distribution(std::span<const double> logits, std::span<cons
   return result;
 }
 
-TokenProbability drawn_from(std::span<const TokenProbability> distribution, double uniform) {
-  assert(!distribution.empty());
+namespace {
+
+TokenProbability drawn_by_id(std::span<const TokenProbability> ascending, double uniform) {
   double cumulative = 0.0;
-  for (const TokenProbability& entry : distribution) {
+  for (const TokenProbability& entry : ascending) {
     cumulative += entry.probability;
     if (uniform < cumulative) return entry;
   }
   // Rounding left the sum a little below 1.
-  const auto last = std::find_if(distribution.rbegin(), distribution.rend(),
+  const auto last = std::find_if(ascending.rbegin(), ascending.rend(),
                                  [](const TokenProbability& entry) { return entry.probability > 0.0; });
-  return last == distribution.rend() ? distribution.back() : *last;
+  return last == ascending.rend() ? ascending.back() : *last;
+}
+
+}  // namespace
+
+TokenProbability drawn_from(std::span<const TokenProbability> distribution, double uniform) {
+  assert(!distribution.empty());
+  Distribution ascending(distribution.begin(), distribution.end());
+  std::ranges::sort(ascending, {}, &TokenProbability::id);
+  return drawn_by_id(ascending, uniform);
 }
 
 TokenId draw(std::span<const TokenProbability> distribution, double uniform) {
@@ -118,19 +128,7 @@ std::optional<TokenProbability> sample(std::span<const double> logits, const Sam
   if (entries.empty()) return std::nullopt;
   softmax(entries, options.temperature);
   if (std::isnan(entries.front().probability)) return std::nullopt;
-  // From the most probable token on, as draw() goes.
-  const auto is_after = [](const TokenProbability& a, const TokenProbability& b) { return is_before(b, a); };
-  std::make_heap(entries.begin(), entries.end(), is_after);
-  double cumulative = 0.0;
-  TokenProbability last = entries.front();
-  for (auto end = entries.end(); end != entries.begin(); --end) {
-    if (entries.front().probability == 0.0) break;  // Rounding left the sum a little below 1.
-    last = entries.front();
-    cumulative += last.probability;
-    if (uniform < cumulative) break;
-    std::pop_heap(entries.begin(), end, is_after);
-  }
-  return last;
+  return drawn_by_id(entries, uniform);
 }
 
 }  // namespace semfuse

@@ -63,22 +63,23 @@ void PackTransposed(ConstMatrix b, float* packed) {
 
 // So few rows leave a tile waiting for its own sums; several panels at a time keep the processor busy. Every sum has
 // the order that multiply_tile() gives it.
-constexpr std::size_t kFewRows = 2;
-constexpr std::size_t kPanelsAtOnce = 4;
+template <std::size_t kRows>
+constexpr std::size_t kPanelsAtOnce = std::min<std::size_t>(4, kTileRows / kRows);
 
 template <std::size_t kRows>
 void multiply_panels(const Tile& t, std::size_t panel_size) {
+  constexpr std::size_t kPanels = kPanelsAtOnce<kRows>;
   const Tag d;
   const std::size_t lanes = hn::Lanes(d);
-  Vector sum[kPanelsAtOnce][kRows][kTileVectors];
+  Vector sum[kPanels][kRows][kTileVectors];
   SEMFUSE_UNROLL
-  for (std::size_t p = 0; p < kPanelsAtOnce; ++p) {
+  for (std::size_t p = 0; p < kPanels; ++p) {
     SEMFUSE_UNROLL
     for (std::size_t r = 0; r < kRows; ++r) sum[p][r][0] = sum[p][r][1] = hn::Zero(d);
   }
   for (std::size_t k = 0; k < t.depth; ++k) {
     SEMFUSE_UNROLL
-    for (std::size_t p = 0; p < kPanelsAtOnce; ++p) {
+    for (std::size_t p = 0; p < kPanels; ++p) {
       const float* b = t.b + p * panel_size + k * t.b_stride;
       const Vector b0 = hn::LoadU(d, b);
       const Vector b1 = hn::LoadU(d, b + lanes);
@@ -91,7 +92,7 @@ void multiply_panels(const Tile& t, std::size_t panel_size) {
     }
   }
   SEMFUSE_UNROLL
-  for (std::size_t p = 0; p < kPanelsAtOnce; ++p) {
+  for (std::size_t p = 0; p < kPanels; ++p) {
     SEMFUSE_UNROLL
     for (std::size_t r = 0; r < kRows; ++r) {
       SEMFUSE_UNROLL
@@ -129,15 +130,12 @@ void MatmulPacked(ConstMatrix a, const PackedMatrix& b, Matrix c, const MatmulOp
                   .relu = options.relu && ends,
                   .accumulate = options.accumulate || !begins};
     };
-    if (a.rows() > 0 && a.rows() <= kFewRows) {
-      for (; first + kPanelsAtOnce * width <= b.cols; first += kPanelsAtOnce * width) {
-        if (a.rows() == 1) {
-          multiply_panels<1>(tile(), width * b.depth);
-        } else {
-          multiply_panels<2>(tile(), width * b.depth);
-        }
-      }
-    }
+    const auto multiply_few = [&](auto function, std::size_t panels) SEMFUSE_LAMBDA {
+      for (; first + panels * width <= b.cols; first += panels * width) function(tile(), width * b.depth);
+    };
+    if (a.rows() == 1) multiply_few(&multiply_panels<1>, kPanelsAtOnce<1>);
+    if (a.rows() == 2) multiply_few(&multiply_panels<2>, kPanelsAtOnce<2>);
+    if (a.rows() == 3) multiply_few(&multiply_panels<3>, kPanelsAtOnce<3>);
     for (; first < b.cols; first += width) multiply_panel(tile(), a.rows(), true);
   }
 }

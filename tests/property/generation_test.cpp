@@ -99,7 +99,7 @@ TEST(Generation, StaysInTheLanguage) {
   EXPECT_GT(ended, 30 * grammars) << refused << " refused, " << cut << " cut";
 }
 
-// One stream guesses tokens ahead, many do not; models this peaked make guesses that are nearly always right.
+// One stream guesses tokens ahead, many do not; the more peaked a model, the more of its guesses are right.
 TEST(Generation, GuessesChangeNothing) {
   for (const bool fusion : {false, true}) {
     ModelOptions options = {.width = 8, .layers = 2, .heads = 2, .feed_forward = 8};
@@ -108,9 +108,15 @@ TEST(Generation, GuessesChangeNothing) {
     const LanguageModel model(options, Vocabulary::from_words(kWords),
                               FeatureBank(Lexicon::synthetic(), {.bank = FeatureSet::semfuse}), 3);
     const Generator generator(model);
-    std::vector<GenerationRequest> requests(60);
+    const auto grammar = std::make_shared<const CompiledGrammar>(
+        Grammar::parse(R"(root ::= "the" (" cat" | " dog" | " the cat, then the")+ [.!])", "g", Lexicon::synthetic()),
+        TokenSurfaces::of(model.vocabulary()));
+    std::vector<GenerationRequest> requests(120);
     for (std::size_t i = 0; i < requests.size(); ++i) {
-      requests[i].sampling.temperature = i % 2 == 0 ? 0.05 : 0.3;
+      requests[i].sampling.temperature = i % 2 == 0 ? 0.05 : i % 5 == 0 ? 1.0 : 0.3;
+      if (i % 7 == 0) requests[i].sampling.top_k = 3;
+      if (i % 4 == 0) requests[i].grammar = grammar;
+      if (i % 9 == 0) requests[i].repetition.penalty = 1.5;
       requests[i].max_tokens = 5 + i % 20;
       requests[i].index = i;
       if (i % 3 == 0) requests[i].prompt = "the cat";

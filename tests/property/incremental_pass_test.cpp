@@ -120,18 +120,18 @@ TEST_P(GuessingPassTest, ReadsGuessesInTheSamePass) {
   const std::vector<Sentence> sentences = some_sentences(3);
   for (const Sentence& sentence : sentences) {
     stream.clear();
-    for (std::size_t length = 0; length + 1 < sentence.size(); ++length) {
-      for (const bool right : {false, true}) {
-        const Sentence prefix(sentence.begin(), sentence.begin() + static_cast<std::ptrdiff_t>(length));
-        Sentence guessed = prefix;
-        guessed.push_back(right ? sentence[length] : "moderately");
-        set_text(stream, guessed);
-        stream.num_guesses = 1;
+    for (std::size_t length = 0; length + 3 < sentence.size(); ++length) {
+      for (std::size_t num_right = 0; num_right <= 3; ++num_right) {
+        Sentence text(sentence.begin(), sentence.begin() + static_cast<std::ptrdiff_t>(length));
+        for (std::size_t g = 0; g < 3; ++g) text.push_back(g < num_right ? sentence[length + g] : "moderately");
+        set_text(stream, text);
+        stream.num_guesses = 3;
         const Matrix logits = pass.run(streams);
-        ASSERT_EQ(logits.rows(), 3u);
-        expect_full_pass(logits.row(0), prefix);
-        expect_full_pass(logits.row(1), guessed);
-        expect_full_pass(logits.row(2), some_sentences(1).front());
+        ASSERT_EQ(logits.rows(), 5u);
+        for (std::size_t row = 0; row < 4; ++row) {
+          expect_full_pass(logits.row(row), {text.begin(), text.begin() + static_cast<std::ptrdiff_t>(length + row)});
+        }
+        expect_full_pass(logits.row(4), some_sentences(1).front());
       }
     }
   }

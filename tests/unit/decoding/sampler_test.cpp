@@ -135,11 +135,12 @@ TEST(MixtureDistribution, CutsTheNucleusAfterMixing) {
   EXPECT_EQ(mixture_distribution(logits, tokens, mixture, Nucleus::usual).size(), 3u);
 }
 
-TEST(Draw, GivesTheLastTokenWhenRoundingLeavesAGap) {
-  const std::vector<TokenProbability> distribution = {{4, 0.5}, {2, 0.4999999}};
-  EXPECT_EQ(draw(distribution, 0.99999999), 2);
-  EXPECT_EQ(draw(distribution, 0.0), 4);
-  EXPECT_EQ(draw(distribution, 0.5), 2);
+TEST(Draw, GoesByIdAndGivesTheLastTokenWhenRoundingLeavesAGap) {
+  const std::vector<TokenProbability> distribution = {{4, 0.5}, {2, 0.4999999}, {7, 0.0}};
+  EXPECT_EQ(draw(distribution, 0.0), 2);
+  EXPECT_EQ(draw(distribution, 0.4999), 2);
+  EXPECT_EQ(draw(distribution, 0.5), 4);
+  EXPECT_EQ(draw(distribution, 0.99999999), 4);
 }
 
 TEST(Sampler, SampleIsADrawFromTheDistribution) {
