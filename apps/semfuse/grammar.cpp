@@ -61,9 +61,9 @@ void check(const Options& options, Report& report) {
     CompiledGrammar(grammar, TokenSurfaces::of(checkpoint->model.vocabulary()));
     rule_settings(grammar, checkpoint->model.options().knobs);
   }
-  report.text = fmt::format("{}: well formed{}{}\n", printable(options.grammar),
-                            checkpoint ? "; the model's vocabulary can complete it" : "",
-                            checkpoint && !grammar.settings().empty() ? "; the model can be asked for its settings" : "");
+  report.text = fmt::format(
+      "{}: well formed{}{}\n", printable(options.grammar), checkpoint ? "; the model's vocabulary can complete it" : "",
+      checkpoint && !grammar.settings().empty() ? "; the model can be asked for its settings" : "");
   for (const std::string& sentence : options.sentences) {
     const Grammar::Match match = grammar.match(sentence);
     report.all_accepted = report.all_accepted && match.accepted;

@@ -196,8 +196,8 @@ std::vector<TokenProbability> sampling_distribution(std::span<const double> logi
 // The distribution of a class mixture over `tokens`, in the same order.
 std::vector<TokenProbability> mixture_distribution(std::span<const double> logits, std::span<const TokenId> tokens,
                                                    const ClassMixture& mixture, Nucleus nucleus);
-// The token at which the cumulative probability passes `uniform` in [0, 1), tokens taken by id: so the same number gives
-// the same token from a similar distribution, whatever the order of its probabilities.
+// The token at which the cumulative probability passes `uniform` in [0, 1), tokens taken by id: so the same number
+// gives the same token from a similar distribution, whatever the order of its probabilities.
 TokenId draw(std::span<const TokenProbability> distribution, double uniform);
 
 }  // namespace semfuse

@@ -233,8 +233,7 @@ class Parser {
   // Whether a text goes on with a knob's name and "=".
   static bool begins_setting(std::string_view text) {
     text.remove_prefix(std::min(text.find_first_not_of(" \t"), text.size()));
-    const auto name_end =
-        static_cast<std::size_t>(std::ranges::find_if_not(text, is_name_character) - text.begin());
+    const auto name_end = static_cast<std::size_t>(std::ranges::find_if_not(text, is_name_character) - text.begin());
     const std::size_t next = text.find_first_not_of(" \t", name_end);
     return name_end > 0 && next != text.npos && text[next] == '=';
   }

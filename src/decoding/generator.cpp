@@ -310,8 +310,8 @@ class Draft {
   std::optional<WordClass> slot() { return cursor_ ? slot_of(cursor_->allowed(), classes_) : std::nullopt; }
 
   // A setting of a rule holds for single words, but is asked for as if it held for the whole text: that is what the
-  // model has learned to answer. So what is asked decides which stream reads the words; one that was not needed for some
-  // words catches up with them.
+  // model has learned to answer. So what is asked decides which stream reads the words; one that was not needed for
+  // some words catches up with them.
   void choose_streams() {
     if (model_.network().num_features() > 0) features_ = model_.feature_bank().prefix_rows(result_.words).values;
     stream_ = &stream_asked(asked_rows_.row(cursor_ ? cursor_->settings() : std::vector<std::size_t>()));
@@ -365,7 +365,7 @@ class Draft {
   StreamPool& pool_;
   RequestRows asked_rows_;
   std::vector<TokenId> tokens_ = {Vocabulary::kBos};
-  std::vector<float> features_;  // [tokens, num_features]
+  std::vector<float> features_;                        // [tokens, num_features]
   std::vector<std::unique_ptr<TokenStream>> streams_;  // One for each request made so far.
   TokenStream* stream_ = nullptr;                      // For the next token.
   TokenStream* unasked_ = nullptr;                     // The same words with nothing asked for; only with guidance.

@@ -118,8 +118,7 @@ std::vector<std::size_t> GrammarCursor::settings() {
   const Grammar::Parts& parts = position.grammar->grammar.parts();
   if (position.ended || !parts.automaton.has_settings()) return {};
   const std::lock_guard lock(position.masks->mutex());
-  const ContextSet contexts =
-      position.begun ? position.masks->contexts(position.at) : position.masks->contexts_first();
+  const ContextSet contexts = position.begun ? position.masks->contexts(position.at) : position.masks->contexts_first();
   return agreed_settings(contexts, parts.contexts, parts.settings);
 }
 

@@ -21,12 +21,12 @@ struct GrammarTree {
 
   struct Expression {
     Kind kind = Kind::sequence;
-    std::uint32_t offset = 0;  // Where it begins in the text.
-    std::uint32_t height = 1;  // Of the tree below it, itself included.
-    std::uint32_t rule = 0;    // reference: the rule.
+    std::uint32_t offset = 0;             // Where it begins in the text.
+    std::uint32_t height = 1;             // Of the tree below it, itself included.
+    std::uint32_t rule = 0;               // reference: the rule.
     std::vector<std::uint32_t> settings;  // reference: what it sets, one a knob.
     std::uint32_t context = 0;            // literal, characters: what is set there.
-    std::uint32_t least = 0;   // repeat: how often at least and at most.
+    std::uint32_t least = 0;              // repeat: how often at least and at most.
     std::uint32_t most = 0;
     std::string bytes;                    // literal
     std::vector<CodePointRange> ranges;   // characters: ascending, apart.

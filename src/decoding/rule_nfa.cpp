@@ -87,9 +87,8 @@ class Builder {
     for (std::size_t i = 0; i < sequence.length; ++i) {
       const std::uint32_t next = i + 1 == sequence.length ? to : add_state();
       const ByteRange range = sequence.ranges[i];
-      add_edge(
-          from,
-          {.kind = EdgeKind::bytes, .low = range.low, .high = range.high, .contexts = contexts, .target = next});
+      add_edge(from,
+               {.kind = EdgeKind::bytes, .low = range.low, .high = range.high, .contexts = contexts, .target = next});
       from = next;
     }
   }

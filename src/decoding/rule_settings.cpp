@@ -32,8 +32,7 @@ class Spreader {
   };
 
   std::uint32_t rule_in(std::uint32_t rule, std::uint32_t context) {
-    const auto [found, added] =
-        rules_.emplace(std::pair(rule, context), static_cast<std::uint32_t>(copies_.size()));
+    const auto [found, added] = rules_.emplace(std::pair(rule, context), static_cast<std::uint32_t>(copies_.size()));
     if (added) {
       copies_.push_back({rule, context});
       result_.rules.push_back(tree_.rules[rule]);
@@ -47,7 +46,8 @@ class Spreader {
     const std::uint32_t body = tree_.rules[rule].body;
     const auto new_first = static_cast<std::uint32_t>(result_.expressions.size());
     if (new_first + std::size_t{body - first} > kMostExpressions) {
-      source_.fail(tree_.rules[rule].offset, "with a copy of its rules for each setting the grammar is too large; set fewer rules");
+      source_.fail(tree_.rules[rule].offset,
+                   "with a copy of its rules for each setting the grammar is too large; set fewer rules");
     }
     for (std::uint32_t e = first; e <= body; ++e) {
       Expression expression = tree_.expressions[e];

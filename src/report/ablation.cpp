@@ -1,13 +1,13 @@
 #include "report/ablation.h"
-#include "io/json.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <limits>
 #include <nlohmann/json.hpp>
+
+#include "evaluation/statistics.h"
+#include "io/json.h"
 
 namespace semfuse {
 namespace {
@@ -88,19 +88,8 @@ std::optional<AblationRun> run_ablation(const AblationVariant& variant, std::uin
 }
 
 MeanInterval mean_interval(const std::vector<double>& values) {
-  constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
-  // Student's t at 97.5 % for 1, 2, ... degrees of freedom; beyond, as for the last.
-  constexpr std::array<double, 15> kStudent = {12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306,
-                                               2.262,  2.228, 2.201, 2.179, 2.160, 2.145, 2.131};
-  if (values.empty()) return {kNone, kNone};
-  const auto count = static_cast<double>(values.size());
-  double mean = 0.0;
-  for (const double value : values) mean += value / count;
-  if (values.size() < 2) return {mean, kNone};
-  double variance = 0.0;
-  for (const double value : values) variance += (value - mean) * (value - mean) / (count - 1.0);
-  const double student = kStudent[std::min(values.size() - 2, kStudent.size() - 1)];
-  return {mean, student * std::sqrt(variance / count)};
+  const Estimate found = estimate(values);
+  return {.mean = found.mean, .half_width = found.high - found.mean};
 }
 
 MeanInterval AblationRow::over_floor() const {

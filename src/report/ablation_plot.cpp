@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "report/ablation.h"
+#include "report/html.h"
 
 namespace semfuse {
 namespace {
@@ -21,21 +22,6 @@ struct Panel {
   double lowest;  // What the true distribution has.
 };
 
-// Titles are ours, but a plot must be well-formed whatever they become.
-std::string escaped(std::string_view text) {
-  std::string result;
-  for (const char c : text) {
-    if (c == '<') {
-      result += "&lt;";
-    } else if (c == '&') {
-      result += "&amp;";
-    } else {
-      result += c;
-    }
-  }
-  return result;
-}
-
 // Logarithmic: differences near the floor and far from it are both to be seen.
 class Scale {
  public:
@@ -48,31 +34,38 @@ class Scale {
   double low_, high_, left_;
 };
 
+double half_width_of(const MeanInterval& value) {
+  return std::isnan(value.half_width) ? 0.0 : value.half_width;
+}
+
 std::string draw(const Panel& panel, const std::vector<AblationRow>& rows, double left, double bottom) {
   double highest = panel.lowest;
-  for (const AblationRow& row : rows) highest = std::max(highest, panel.value(row).mean);
+  for (const AblationRow& row : rows) {
+    const MeanInterval value = panel.value(row);
+    if (!std::isnan(value.mean)) highest = std::max(highest, value.mean + half_width_of(value));
+  }
   const Scale scale(panel.lowest * 0.97, highest * 1.08, left);
   std::string svg = fmt::format(R"(<text x="{:.1f}" y="{:.1f}" class="title">{}</text>)"
                                 R"(<line x1="{:.1f}" y1="{:.1f}" x2="{:.1f}" y2="{:.1f}" class="floor"/>)"
                                 R"(<text x="{:.1f}" y="{:.1f}" class="tick">{:.3g}</text>)"
                                 "\n",
-                                left, kTop - 24.0, escaped(panel.title), scale.at(panel.lowest), kTop - 8.0,
+                                left, kTop - 24.0, escaped_html(panel.title), scale.at(panel.lowest), kTop - 8.0,
                                 scale.at(panel.lowest), bottom, scale.at(panel.lowest), bottom + 14.0, panel.lowest);
   for (std::size_t r = 0; r < rows.size(); ++r) {
     const MeanInterval value = panel.value(rows[r]);
     if (std::isnan(value.mean)) continue;
     const double y = kTop + kRowHeight * (static_cast<double>(r) + 0.5);
-    if (!std::isnan(value.half_width)) {
-      svg += fmt::format(R"(<line x1="{:.1f}" y1="{:.1f}" x2="{:.1f}" y2="{:.1f}" class="interval"/>)",
-                         scale.at(std::max(value.mean - value.half_width, panel.lowest * 0.5)), y,
-                         scale.at(value.mean + value.half_width), y);
-    }
     const double x = scale.at(value.mean);
-    const bool right = x < left + 0.75 * kPanelWidth;
-    svg += fmt::format(R"(<circle cx="{:.1f}" cy="{:.1f}" r="4" class="mean"/>)"
+    const double low = scale.at(std::max(value.mean - half_width_of(value), panel.lowest * 0.5));
+    const double high = scale.at(value.mean + half_width_of(value));
+    // The number stands beside the interval, on the side that has more room.
+    const bool right = left + kPanelWidth - high > low - left;
+    svg += fmt::format(R"(<line x1="{:.1f}" y1="{:.1f}" x2="{:.1f}" y2="{:.1f}" class="interval"/>)"
+                       R"(<circle cx="{:.1f}" cy="{:.1f}" r="4" class="mean"/>)"
                        R"(<text x="{:.1f}" y="{:.1f}" class="value" text-anchor="{}">{:.3f}</text>)"
                        "\n",
-                       x, y, right ? x + 9.0 : x - 9.0, y + 4.0, right ? "start" : "end", value.mean);
+                       low, y, high, y, x, y, right ? std::max(high, x + 4.0) + 5.0 : std::min(low, x - 4.0) - 5.0,
+                       y + 4.0, right ? "start" : "end", value.mean);
   }
   return svg;
 }
@@ -107,7 +100,7 @@ std::string ablation_svg(const std::vector<AblationRow>& all_rows) {
       svg +=
           fmt::format(R"(<rect x="0" y="{:.1f}" width="{:.0f}" height="{:.0f}" class="row"/>)", y, width, kRowHeight);
     svg += fmt::format("<text x=\"8\" y=\"{:.1f}\">{}</text>\n", y + kRowHeight * 0.5 + 4.0,
-                       escaped(rows[r].variant.title));
+                       escaped_html(rows[r].variant.title));
   }
   for (std::size_t p = 0; p < panels.size(); ++p) {
     svg += draw(panels[p], rows, kLabelWidth + (kPanelWidth + kPanelGap) * static_cast<double>(p), bottom);

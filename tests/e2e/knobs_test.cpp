@@ -107,8 +107,8 @@ TEST_F(Knobs, RulesOfAGrammarCarrySettings) {
   // What is set for a rule goes before what is set for the sentence, and needs no --knob for guidance.
   EXPECT_NE(text_of({"generate", run, "--n", "50", "--grammar", asked, "--guidance", "3"}),
             text_of({"generate", run, "--n", "50", "--grammar", asked}));
-  const json explained = json::parse(text_of(
-      {"generate", run, "--grammar", asked, "--knob", "polarity=0.1", "--prompt", "Carol starts", "--explain", "--json"}));
+  const json explained = json::parse(text_of({"generate", run, "--grammar", asked, "--knob", "polarity=0.1", "--prompt",
+                                              "Carol starts", "--explain", "--json"}));
   EXPECT_EQ(explained["explanation"][4]["settings"], json({"polarity=0.9"}));
   EXPECT_EQ(explained["explanation"][0]["settings"], json::array());
   EXPECT_THAT(text_of({"generate", run, "--grammar", asked, "--explain"}),

@@ -42,9 +42,10 @@ std::vector<std::string> written(const Grammar& grammar) {
 }
 
 TEST(RuleSettings, AreReadBehindNamesAndClasses) {
-  EXPECT_THAT(written(parse("root ::= a[polarity=0.9] @adjective[ polarity = 0.1 , strength=0.3 ] a[polarity=0.9]\n"
-                            "a ::= \"x\" b[mark=?:0.6,.:0.4]\nb ::= \"y\"")),
-              ElementsAre("g:1:12 polarity=0.9", "g:1:38 polarity=0.1", "g:1:55 strength=0.3", "g:2:13 mark=?:0.6,.:0.4"));
+  EXPECT_THAT(
+      written(parse("root ::= a[polarity=0.9] @adjective[ polarity = 0.1 , strength=0.3 ] a[polarity=0.9]\n"
+                    "a ::= \"x\" b[mark=?:0.6,.:0.4]\nb ::= \"y\"")),
+      ElementsAre("g:1:12 polarity=0.9", "g:1:38 polarity=0.1", "g:1:55 strength=0.3", "g:2:13 mark=?:0.6,.:0.4"));
   EXPECT_THAT(written(parse("root ::= a[mark=\\]:0.5,.:0.5]\na ::= \"x\"")), ElementsAre("g:1:12 mark=]:0.5,.:0.5"));
 }
 
@@ -140,13 +141,14 @@ class AskedByRules : public testing::Test {
  protected:
   static LanguageModel model_with_knobs() {
     ModelOptions options = small_options(AttentionMask::causal, true);
-    options.knobs = {parse_knob("polarity: probability of polarity"), parse_knob("mark: distribution of final_mark over . ! ?")};
+    options.knobs = {parse_knob("polarity: probability of polarity"),
+                     parse_knob("mark: distribution of final_mark over . ! ?")};
     return random_model(options);
   }
   GenerationRequest request(const std::string& gbnf) const {
     GenerationRequest request{.max_tokens = 30, .seed = 5};
-    request.grammar = std::make_shared<CompiledGrammar>(
-        Grammar::parse(gbnf, "g", model_.feature_bank().lexicon()), TokenSurfaces::of(model_.vocabulary()));
+    request.grammar = std::make_shared<CompiledGrammar>(Grammar::parse(gbnf, "g", model_.feature_bank().lexicon()),
+                                                        TokenSurfaces::of(model_.vocabulary()));
     return request;
   }
   std::vector<Generation> many(GenerationRequest request, std::size_t threads = 1) const {
@@ -173,7 +175,8 @@ class AskedByRules : public testing::Test {
   }
 
   LanguageModel model_ = model_with_knobs();
-  const std::string plain_ = "root ::= @subject \" \" @verb \" the \" @object \", \" @intensifier \" \" @adjective [.!?]";
+  const std::string plain_ =
+      "root ::= @subject \" \" @verb \" the \" @object \", \" @intensifier \" \" @adjective [.!?]";
 };
 
 TEST_F(AskedByRules, ASettingOfTheWholeIsASettingOfTheSentence) {
@@ -197,7 +200,8 @@ TEST_F(AskedByRules, AWordIsDrawnAsIfTheWholeTextWereAskedFor) {
     asked.knobs = {parse_setting(model_.options().knobs, knob)};
     return Generator(model_).generate(asked).tokens.front().explanation->model_choices;
   };
-  const auto compare = [](const std::vector<TokenExplanation::Choice>& a, const std::vector<TokenExplanation::Choice>& b) {
+  const auto compare = [](const std::vector<TokenExplanation::Choice>& a,
+                          const std::vector<TokenExplanation::Choice>& b) {
     ASSERT_EQ(a.size(), b.size());
     for (std::size_t i = 0; i < a.size(); ++i) {
       EXPECT_EQ(a[i].word, b[i].word);
@@ -216,8 +220,10 @@ TEST_F(AskedByRules, AWordIsDrawnAsIfTheWholeTextWereAskedFor) {
 
 TEST_F(AskedByRules, TheSameForAnyNumberOfThreadsAndAloneOrInABatch) {
   GenerationRequest asked = request(
-      "root ::= @subject \" \" @verb \" the \" @object \", \" @intensifier \" \" @adjective[polarity=0.9] \" and she \" "
-      "@verb[polarity=0.3] \" the \" @object \", \" @intensifier \" \" @adjective[polarity=0.1] mark[mark=?:0.5,.:0.5]\n"
+      "root ::= @subject \" \" @verb \" the \" @object \", \" @intensifier \" \" @adjective[polarity=0.9] \" and she "
+      "\" "
+      "@verb[polarity=0.3] \" the \" @object \", \" @intensifier \" \" @adjective[polarity=0.1] "
+      "mark[mark=?:0.5,.:0.5]\n"
       "mark ::= [.!?]");
   for (const double guidance : {1.0, 2.0}) {
     asked.guidance = guidance;

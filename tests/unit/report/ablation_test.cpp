@@ -91,7 +91,7 @@ TEST(Ablation, WritesTableJsonAndPlot) {
   const std::string svg = ablation_svg(rows);
   EXPECT_THAT(svg, testing::StartsWith("<svg xmlns="));
   EXPECT_THAT(svg, testing::EndsWith("</svg>\n"));
-  EXPECT_THAT(svg, HasSubstr("good &lt;&amp;>"));
+  EXPECT_THAT(svg, HasSubstr("good &lt;&amp;&gt;"));
   EXPECT_THAT(svg, HasSubstr(">2.600</text>"));  // 5.2 over a floor of 2.
   EXPECT_THAT(svg, Not(HasSubstr("nan")));
   EXPECT_THAT(ablation_svg({}), testing::EndsWith("</svg>\n"));
