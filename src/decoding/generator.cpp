@@ -23,6 +23,7 @@ namespace semfuse {
 namespace {
 
 constexpr std::size_t kCheapRows = 4;                        // Rows of a pass that cost little more than one.
+constexpr std::size_t kMostRequests = 4;                     // Requests of a sentence whose streams are kept.
 constexpr std::size_t kStreams = 64;                         // Sentences that one thread works on at a time.
 constexpr std::size_t kPrefixBytes = std::size_t{32} << 20;  // What a thread keeps of beginnings.
 
@@ -323,13 +324,19 @@ class Draft {
   TokenStream& stream_asked(const std::vector<float>& request) {
     auto found = std::ranges::find_if(streams_, [&](const auto& stream) { return stream->request == request; });
     if (found == streams_.end()) {
+      if (streams_.size() == kMostRequests) {
+        pool_.give_back(std::move(streams_.back()));
+        streams_.pop_back();
+      }
       found = streams_.insert(streams_.end(), pool_.take());
       (*found)->request = request;
     }
-    (*found)->tokens = tokens_;
-    (*found)->features = features_;
-    (*found)->num_guesses = 0;
-    return **found;
+    std::rotate(streams_.begin(), found, found + 1);
+    TokenStream& stream = *streams_.front();
+    stream.tokens = tokens_;
+    stream.features = features_;
+    stream.num_guesses = 0;
+    return stream;
   }
 
   void append(GeneratedToken token, const std::function<bool(const GeneratedToken&)>& on_token) {
@@ -366,7 +373,7 @@ class Draft {
   RequestRows asked_rows_;
   std::vector<TokenId> tokens_ = {Vocabulary::kBos};
   std::vector<float> features_;                        // [tokens, num_features]
-  std::vector<std::unique_ptr<TokenStream>> streams_;  // One for each request made so far.
+  std::vector<std::unique_ptr<TokenStream>> streams_;  // One for each of the last requests, the last one first.
   TokenStream* stream_ = nullptr;                      // For the next token.
   TokenStream* unasked_ = nullptr;                     // The same words with nothing asked for; only with guidance.
   std::optional<GrammarCursor> cursor_;

@@ -218,6 +218,29 @@ TEST_F(AskedByRules, AWordIsDrawnAsIfTheWholeTextWereAskedFor) {
   compare(mark.model_choices, expected("mark=?:1", "Bob reviews the paper, very " + generation.tokens[6].word));
 }
 
+// More than a sentence keeps streams for: those that come back read the text again.
+TEST_F(AskedByRules, ManyRequestsInOneSentence) {
+  std::string gbnf = "root ::= \"good\"";
+  const std::vector<std::string> values = {"0.1", "0.2", "0.3", "0.4", "0.5", "0.6", "0.1", "0.3", "0.6", "0.2"};
+  for (const std::string& value : values) gbnf += " \" \" @adjective[polarity=" + value + "]";
+  for (const double guidance : {1.0, 2.0}) {
+    GenerationRequest by_rule = request(gbnf);
+    by_rule.explain = true;
+    by_rule.guidance = guidance;
+    const Generation generation = Generator(model_).generate(by_rule);
+    ASSERT_EQ(generation.words.size(), 1 + values.size());
+    std::string text = "good";
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      GenerationRequest asked{.prompt = text, .guidance = guidance, .max_tokens = 30, .seed = 5, .explain = true};
+      asked.knobs = {parse_setting(model_.options().knobs, "polarity=" + values[i])};
+      EXPECT_EQ(generation.tokens[i + 1].explanation->model_choices[0].probability,
+                Generator(model_).generate(asked).tokens.front().explanation->model_choices[0].probability)
+          << i;
+      text += " " + generation.words[i + 1];
+    }
+  }
+}
+
 TEST_F(AskedByRules, TheSameForAnyNumberOfThreadsAndAloneOrInABatch) {
   GenerationRequest asked = request(
       "root ::= @subject \" \" @verb \" the \" @object \", \" @intensifier \" \" @adjective[polarity=0.9] \" and she "
