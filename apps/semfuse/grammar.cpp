@@ -57,6 +57,11 @@ void check(const Options& options, Report& report) {
   const Lexicon lexicon = checkpoint ? checkpoint->model.feature_bank().lexicon() : Lexicon::synthetic();
   const Grammar grammar = find_grammar(options.grammar, lexicon);
   report.object["well_formed"] = true;
+  if (!grammar.settings().empty()) {
+    Json settings = Json::array();
+    for (const RuleSetting& setting : grammar.settings()) settings.push_back(setting.knob + '=' + setting.value);
+    report.object["settings"] = std::move(settings);
+  }
   if (checkpoint) {
     CompiledGrammar(grammar, TokenSurfaces::of(checkpoint->model.vocabulary()));
     rule_settings(grammar, checkpoint->model.options().knobs);

@@ -39,8 +39,8 @@ class TokenSet {
   std::vector<std::uint64_t> words_;
 };
 
-// A knob that a rule is used with: `adj[polarity=0.9]`. It holds for the choice of a word where it is the only setting
-// of that knob among the words that may stand there; a word is of the rule that its last byte is of.
+// A knob that a rule is used with: `adj[polarity=0.9]`. It holds for the choice of a word where no other value of that
+// knob is set for a word that may stand there; a word is of the rule that its last byte is of.
 struct RuleSetting {
   std::string knob;
   std::string value;  // As written.
@@ -123,7 +123,7 @@ class GrammarCursor {
   // The only token that may come next, if there is just one.
   std::optional<TokenId> forced();
 
-  // Settings that hold for the next token, one a knob at most: places in Grammar::settings(), ascending.
+  // Settings of the rules that the tokens which may come next are in: places in Grammar::settings(), ascending.
   std::vector<std::size_t> settings();
 
   // What could stand here, readable, for messages; at most `limit`, then "...".

@@ -100,7 +100,8 @@ ContextSet Configurations::contexts(ConfigurationId from, std::uint8_t byte) {
   ContextSet contexts = 0;
   for (const Item& item : closure(from).readers) {
     for (const Automaton::ByteEdge& edge : automaton_[item.state].bytes) {
-      if (edge.low <= byte && byte <= edge.high) contexts |= edge.contexts;
+      if (edge.low > byte) break;
+      if (byte <= edge.high) contexts |= edge.contexts;
     }
   }
   return contexts;

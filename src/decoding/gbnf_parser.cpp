@@ -11,6 +11,7 @@
 
 #include "core/nearest_word.h"
 #include "decoding/utf8.h"
+#include "features/attribute_name.h"
 #include "io/quoted_text.h"
 
 namespace semfuse {
@@ -230,18 +231,43 @@ class Parser {
     return add(std::move(reference));
   }
 
-  // Whether a text goes on with a knob's name and "=".
-  static bool begins_setting(std::string_view text) {
+  // The knob's name if a text goes on with one and "=", else empty.
+  static std::string_view name_of_setting(std::string_view text) {
     text.remove_prefix(std::min(text.find_first_not_of(" \t"), text.size()));
-    const auto name_end = static_cast<std::size_t>(std::ranges::find_if_not(text, is_name_character) - text.begin());
-    const std::size_t next = text.find_first_not_of(" \t", name_end);
-    return name_end > 0 && next != text.npos && text[next] == '=';
+    const std::string_view name = text.substr(0, text.find_first_of(" \t="));
+    text.remove_prefix(name.size());
+    text.remove_prefix(std::min(text.find_first_not_of(" \t"), text.size()));
+    return is_attribute_name(name) && text.starts_with('=') ? name : std::string_view();
+  }
+
+  // A setting where none can be, or one that is misspelt, must not become a class of characters.
+  void refuse_setting_as_class(std::size_t begin, bool behind_name) const {
+    const std::string_view inside = text_.substr(begin + 1);
+    if (const std::string_view name = name_of_setting(inside); name.size() > 1) {
+      const bool second = begin > 0 && text_[begin - 1] == ']';
+      fail(begin, second
+                      ? std::string("settings of a rule share a bracket; write [polarity=0.9, strength=0.3]")
+                      : fmt::format("a setting stands right behind the name of a rule or class, without a space; for "
+                                    "a class of characters write the \"=\" before the \"{}\"",
+                                    name));
+    }
+    const std::string_view name = inside.substr(0, inside.find_first_of(" \t:"));
+    const std::size_t value = inside.find_first_not_of(" \t:", name.size());
+    const bool misspelt = behind_name && is_attribute_name(name) && name.size() > 1 && value < inside.size() &&
+                          value > name.size() &&
+                          (inside[value] == '.' || (inside[value] >= '0' && inside[value] <= '9'));
+    if (misspelt)
+      fail(begin, fmt::format("write a setting as [{}=VALUE], or a class of characters behind a space", name));
   }
 
   // "[polarity=0.9, strength=0.3]" right behind a name; any other bracket there is a character class.
   std::vector<std::uint32_t> parse_settings() {
     std::vector<std::uint32_t> settings;
-    if (peek() != '[' || !begins_setting(text_.substr(position_ + 1))) return settings;
+    if (peek() != '[') return settings;
+    if (name_of_setting(text_.substr(position_ + 1)).empty()) {
+      refuse_setting_as_class(position_, true);
+      return settings;
+    }
     const std::size_t begin = position_++;
     while (true) {
       skip_space(false);
@@ -251,17 +277,20 @@ class Parser {
       ++position_;  // "="
       bool more = false;
       while (peek() != ']' && !more) {
-        if (at_line_end()) fail(begin, "this setting is not closed on its line; add \"]\"");
-        more = peek() == ',' && begins_setting(text_.substr(position_ + 1));
+        if (at_line_end() || peek() == '[') fail(begin, "this setting is not closed; add \"]\"");
+        more = peek() == ',' && !name_of_setting(text_.substr(position_ + 1)).empty();
         if (more) {
           ++position_;
-        } else if (const char32_t character = read_character(); !setting.value.empty() || character != ' ') {
-          append_utf8(character, setting.value);
+        } else {
+          append_utf8(read_character(), setting.value);
         }
       }
-      setting.value.erase(setting.value.find_last_not_of(' ') + 1);
+      setting.value.erase(setting.value.find_last_not_of(" \t") + 1);
+      setting.value.erase(0, setting.value.find_first_not_of(" \t"));
       if (setting.value.empty()) {
-        fail(offset, fmt::format("knob \"{}\" is set to nothing; write [{}=VALUE]", setting.knob, setting.knob));
+        fail(offset,
+             fmt::format("knob \"{}\" is set to nothing; write [{}=VALUE], or a class of characters behind a space",
+                         setting.knob, setting.knob));
       }
       for (const std::uint32_t other : settings) {
         if (tree_.settings[other].knob == setting.knob)
@@ -315,6 +344,7 @@ class Parser {
 
   std::uint32_t parse_characters() {
     Expression characters = make(Kind::characters, position_);
+    refuse_setting_as_class(position_, false);
     ++position_;
     const bool negated = peek() == '^';
     if (negated) ++position_;

@@ -22,15 +22,18 @@ namespace semfuse {
 
 namespace {
 
-constexpr std::size_t kCheapRows = 4;                        // Rows of a pass that cost little more than one.
-constexpr std::size_t kMostRequests = 4;                     // Requests of a sentence whose streams are kept.
-constexpr std::size_t kStreams = 64;                         // Sentences that one thread works on at a time.
+constexpr double kMostGuidance = 1000.0;
+constexpr std::size_t kCheapRows = 4;  // Rows of a pass that cost little more than one.
+constexpr std::size_t kStreamBytes = std::size_t{8}
+                                     << 20;  // Of keys and values that a sentence keeps for its requests.
+constexpr std::size_t kStreams = 64;         // Sentences that one thread works on at a time.
 constexpr std::size_t kPrefixBytes = std::size_t{32} << 20;  // What a thread keeps of beginnings.
 
-// Whether the logits after a token are the same whatever follows it.
-bool later_text_changes_nothing(const LanguageModel& model) {
+// The logits after a token must be the same whatever follows it.
+bool guessing_helps(const LanguageModel& model) {
   return model.options().attention == AttentionMask::causal &&
-         (!model.options().fusion || model.feature_bank().options().bank == FeatureSet::semfuse);
+         (!model.options().fusion || model.feature_bank().options().bank == FeatureSet::semfuse) &&
+         model.vocabulary().size() <= LogitMemory::kLargestVocabulary;
 }
 
 // Streams with their memory, for one sentence after the other.
@@ -72,7 +75,7 @@ struct Generator::State {
         threads(num_threads),
         packed(model.network().layout(), model.network().linears()),
         classes(word_classes(model)),
-        may_guess(later_text_changes_nothing(model)) {
+        may_guess(guessing_helps(model)) {
     ThreadPool pool(1);
     packed.refresh(model.weights(), pool);
   }
@@ -126,7 +129,7 @@ void check(const GenerationRequest& request) {
        {controls.pos_high, controls.neg_high, controls.str_high, controls.str_med, controls.is_question}) {
     require(value >= 0.0 && value <= 1.0, "a control must be from 0 to 1");
   }
-  require(std::isfinite(request.guidance), "guidance must be a finite number");
+  require(std::abs(request.guidance) <= kMostGuidance, "guidance must be from -1000 to 1000");
   require(!controls.active() || request.grammar,
           "controls act where a grammar leaves a choice of adjectives, intensifiers or marks; give a grammar");
 }
@@ -187,19 +190,24 @@ class Draft {
     const std::size_t most_tokens = std::min(static_cast<std::size_t>(known) + kCheapRows, request_.max_tokens);
     std::optional<GrammarCursor> cursor = cursor_;
     Sentence words = result_.words;
-    while (stream_->tokens.size() < most_tokens) {
-      const std::optional<TokenId> next = likely_next(stream_->tokens, cursor, memory);
-      if (!next || *next == Vocabulary::kEos || (cursor && !cursor->advance(*next))) break;
-      stream_->tokens.push_back(*next);
-      words.push_back(model_.vocabulary().word(*next));
-      ++stream_->num_guesses;
+    try {
+      while (stream_->tokens.size() < most_tokens) {
+        const std::optional<TokenId> next = likely_next(stream_->tokens, cursor, memory);
+        if (!next || *next == Vocabulary::kEos || (cursor && !cursor->advance(*next))) break;
+        if (cursor && cursor->settings() != rules_that_hold_) break;
+        stream_->tokens.push_back(*next);
+        words.push_back(model_.vocabulary().word(*next));
+        ++stream_->num_guesses;
+      }
+    } catch (const Error&) {  // Of a text that may never be: nothing is left to choose from, or too many readings.
     }
     if (stream_->num_guesses > 0 && model_.network().num_features() > 0)
       stream_->features = model_.feature_bank().prefix_rows(words).values;
   }
 
-  // Chooses the next token and, while it is what was guessed, those after it. A row of logits for each.
-  void choose(Matrix logits, LogitMemory& memory, const std::function<bool(const GeneratedToken&)>& on_token) {
+  // Chooses the next token and, while it is what was guessed, those after it. A row of logits for each. They are
+  // remembered where there is a memory.
+  void choose(Matrix logits, LogitMemory* memory, const std::function<bool(const GeneratedToken&)>& on_token) {
     if (unasked_ != nullptr) {
       guide(logits.row_range(1, 1), logits.row_range(0, 1));
       logits = logits.row_range(0, 1);
@@ -207,16 +215,12 @@ class Draft {
     const std::vector<TokenId> computed_tokens = stream_->tokens;
     const TokenStream* const computed = stream_;
     const std::size_t first = tokens_.size();
-    while (true) {
+    const auto is_computed = [&] { return std::ranges::mismatch(tokens_, computed_tokens).in1 == tokens_.end(); };
+    do {
       const std::span<const float> row(logits.row(tokens_.size() - first), logits.cols());
-      memory.store(tokens_, row);
+      if (memory != nullptr) memory->store(tokens_, row);
       choose(row, on_token);
-      const bool goes_on = tokens_.size() <= computed_tokens.size() && prepare(on_token) && stream_ == computed &&
-                           tokens_.size() <= computed_tokens.size() &&
-                           std::equal(tokens_.begin() + static_cast<std::ptrdiff_t>(first), tokens_.end(),
-                                      computed_tokens.begin() + static_cast<std::ptrdiff_t>(first));
-      if (!goes_on) break;
-    }
+    } while (is_computed() && prepare(on_token) && is_computed() && stream_ == computed);
   }
 
  private:
@@ -248,11 +252,7 @@ class Draft {
                             .tokens = text,
                             .allowed = allowed,
                             .slot = cursor ? slot_of(*allowed, classes_) : std::nullopt};
-    try {
-      return guessing_.draw(step, logits, uniform_after(text.size())).id;
-    } catch (const Error&) {  // Nothing is left to choose from.
-      return std::nullopt;
-    }
+    return guessing_.draw(step, logits, uniform_after(text.size())).id;
   }
 
   void choose(std::span<const float> logits, const std::function<bool(const GeneratedToken&)>& on_token) {
@@ -269,7 +269,7 @@ class Draft {
       const std::vector<TokenProbability> distribution = choice_.distribution(step, logits);
       drawn = drawn_from(distribution, uniform);
       explanation = choice_.explain(step, distribution, drawn.id);
-      if (cursor_ && request_.guidance != 0.0) explanation->settings = asked_rows_.names(cursor_->settings());
+      explanation->settings = asked_rows_.names(rules_that_hold_);
     } else {
       drawn = choice_.draw(step, logits, uniform);
     }
@@ -315,21 +315,30 @@ class Draft {
   // some words catches up with them.
   void choose_streams() {
     if (model_.network().num_features() > 0) features_ = model_.feature_bank().prefix_rows(result_.words).values;
-    stream_ = &stream_asked(asked_rows_.row(cursor_ ? cursor_->settings() : std::vector<std::size_t>()));
+    if (cursor_) rules_that_hold_ = cursor_->settings();
+    stream_ = &stream_asked(asked_rows_.row(rules_that_hold_));
     const bool guided = request_.guidance != 1.0 && !stream_->request.empty();
     unasked_ = guided ? &stream_asked({}) : nullptr;
+  }
+
+  // At least for the request and for none.
+  std::size_t most_streams() const {
+    const ModelOptions& options = model_.options();
+    const std::size_t bytes = 2 * options.layers * options.width * sizeof(float) * tokens_.size();
+    return std::max<std::size_t>(2, kStreamBytes / bytes);
   }
 
   // The stream for that request, with the text so far.
   TokenStream& stream_asked(const std::vector<float>& request) {
     auto found = std::ranges::find_if(streams_, [&](const auto& stream) { return stream->request == request; });
     if (found == streams_.end()) {
-      if (streams_.size() == kMostRequests) {
+      while (streams_.size() >= most_streams()) {
         pool_.give_back(std::move(streams_.back()));
         streams_.pop_back();
       }
       found = streams_.insert(streams_.end(), pool_.take());
       (*found)->request = request;
+      (*found)->num_shared = 1 + result_.prompt_tokens;
     }
     std::rotate(streams_.begin(), found, found + 1);
     TokenStream& stream = *streams_.front();
@@ -374,6 +383,7 @@ class Draft {
   std::vector<TokenId> tokens_ = {Vocabulary::kBos};
   std::vector<float> features_;                        // [tokens, num_features]
   std::vector<std::unique_ptr<TokenStream>> streams_;  // One for each of the last requests, the last one first.
+  std::vector<std::size_t> rules_that_hold_;           // For the next token: GrammarCursor::settings().
   TokenStream* stream_ = nullptr;                      // For the next token.
   TokenStream* unasked_ = nullptr;                     // The same words with nothing asked for; only with guidance.
   std::optional<GrammarCursor> cursor_;
@@ -430,13 +440,14 @@ std::vector<Generation> Generator::generate(std::span<const GenerationRequest> r
       if (slots.empty()) continue;
       waiting.clear();
       // A pass of one stream waits for the weights to arrive: a few more tokens cost it little.
-      if (slots.size() == 1 && s.may_guess) slots.front().draft->guess(worker->memory);
+      LogitMemory* const memory = slots.size() == 1 && s.may_guess ? &worker->memory : nullptr;
+      if (memory != nullptr) slots.front().draft->guess(*memory);
       for (const Slot& slot : slots) slot.draft->add_streams(waiting);
       const Matrix logits = worker->pass.run(waiting);
       std::size_t first_row = 0;
       for (const Slot& slot : slots) {
         const std::size_t rows = slot.draft->num_rows();
-        slot.draft->choose(logits.row_range(first_row, rows), worker->memory, slot.on_token);
+        slot.draft->choose(logits.row_range(first_row, rows), memory, slot.on_token);
         first_row += rows;
       }
     }

@@ -119,7 +119,7 @@ std::vector<std::size_t> GrammarCursor::settings() {
   if (position.ended || !parts.automaton.has_settings()) return {};
   const std::lock_guard lock(position.masks->mutex());
   const ContextSet contexts = position.begun ? position.masks->contexts(position.at) : position.masks->contexts_first();
-  return agreed_settings(contexts, parts.contexts, parts.settings);
+  return settings_of(contexts, parts.contexts);
 }
 
 std::vector<std::string> GrammarCursor::expected(std::size_t limit) {

@@ -7,14 +7,13 @@
 namespace semfuse {
 namespace {
 
-constexpr std::size_t kLargestVocabulary = 2000;
 constexpr std::size_t kMostBytes = std::size_t{1} << 19;
 
 }  // namespace
 
 LogitMemory::LogitMemory(std::size_t vocab_size)
     : vocab_size_(vocab_size),
-      num_slots_(vocab_size > kLargestVocabulary ? 0 : kMostBytes / (vocab_size * sizeof(float))),
+      num_slots_(1 + kMostBytes / (vocab_size * sizeof(float))),
       keys_(num_slots_),
       logits_(num_slots_ * vocab_size) {}
 
@@ -26,7 +25,6 @@ LogitMemory::Place LogitMemory::place_of(std::span<const TokenId> last_words) co
 }
 
 std::span<const float> LogitMemory::recall(std::span<const TokenId> text) const {
-  if (num_slots_ == 0) return {};
   for (const std::size_t length : kLengths) {
     const Place place = place_of(text.last(std::min(length, text.size())));
     if (keys_[place.slot] == place.key) return std::span(logits_).subspan(place.slot * vocab_size_, vocab_size_);
@@ -35,7 +33,6 @@ std::span<const float> LogitMemory::recall(std::span<const TokenId> text) const 
 }
 
 void LogitMemory::store(std::span<const TokenId> text, std::span<const float> logits) {
-  if (num_slots_ == 0) return;
   for (const std::size_t length : kLengths) {
     const Place place = place_of(text.last(std::min(length, text.size())));
     keys_[place.slot] = place.key;

@@ -14,7 +14,8 @@ namespace semfuse {
 // the last few words. A guess may be wrong at no harm, so entries are simply overwritten by others of the same place.
 class LogitMemory {
  public:
-  // Remembers nothing if the vocabulary is too large for a guess to be worth its time.
+  static constexpr std::size_t kLargestVocabulary = 2000;  // Beyond, a guess is not worth its time.
+
   explicit LogitMemory(std::size_t vocab_size);
 
   // What followed the longest known end of the text, or empty.

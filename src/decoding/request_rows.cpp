@@ -14,21 +14,32 @@ RequestRows::RequestRows(std::span<const Knob> knobs, const GenerationRequest& r
   if (request.grammar) rules_ = rule_settings(request.grammar->grammar(), knobs);
 }
 
-const std::vector<float>& RequestRows::row(const std::vector<std::size_t>& rules_that_hold) {
-  const auto [found, added] = rows_.try_emplace(rules_that_hold);
+const std::vector<float>& RequestRows::row(const std::vector<std::size_t>& rule_settings) {
+  const auto [found, added] = rows_.try_emplace(rule_settings);
   if (!added) return found->second;
-  std::vector<KnobSetting> settings;
-  for (const std::size_t rule : rules_that_hold) settings.push_back(rules_[rule]);
+  std::vector<KnobSetting> settings = held(rule_settings);
   for (const KnobSetting& setting : request_.knobs) {
     if (std::ranges::find(settings, setting.knob, &KnobSetting::knob) == settings.end()) settings.push_back(setting);
   }
   return found->second = row_of(settings);
 }
 
-std::vector<std::string> RequestRows::names(const std::vector<std::size_t>& rules_that_hold) const {
+std::vector<std::string> RequestRows::names(const std::vector<std::size_t>& rule_settings) const {
   std::vector<std::string> names;
-  for (const std::size_t rule : rules_that_hold) names.push_back(to_string(knobs_, rules_[rule]));
+  if (request_.guidance == 0.0) return names;
+  for (const KnobSetting& setting : held(rule_settings)) names.push_back(to_string(knobs_, setting));
   return names;
+}
+
+std::vector<KnobSetting> RequestRows::held(const std::vector<std::size_t>& rule_settings) const {
+  std::vector<KnobSetting> settings;
+  for (const std::size_t rule : rule_settings) {
+    const auto same_knob = [&](std::size_t other) { return rules_[other].knob == rules_[rule].knob; };
+    const auto differs = [&](std::size_t other) { return same_knob(other) && rules_[other] != rules_[rule]; };
+    const bool is_first = *std::ranges::find_if(rule_settings, same_knob) == rule;
+    if (is_first && std::ranges::none_of(rule_settings, differs)) settings.push_back(rules_[rule]);
+  }
+  return settings;
 }
 
 std::vector<float> RequestRows::row_of(std::span<const KnobSetting> settings) const {

@@ -17,20 +17,22 @@ class RequestRows {
   // Both must outlive it. Throws Error for settings that the knobs do not take.
   RequestRows(std::span<const Knob> knobs, const GenerationRequest& request);
 
-  // Where these settings of rules hold (places in Grammar::settings()). Empty if nothing is asked for. Valid as long as
-  // the object.
-  const std::vector<float>& row(const std::vector<std::size_t>& rules_that_hold);
+  // Where rules have these settings (as GrammarCursor::settings() says). Empty if nothing is asked for. Valid as long
+  // as the object.
+  const std::vector<float>& row(const std::vector<std::size_t>& rule_settings);
 
-  // The settings as a person writes them.
-  std::vector<std::string> names(const std::vector<std::size_t>& rules_that_hold) const;
+  // Those of them that hold, as a person writes them.
+  std::vector<std::string> names(const std::vector<std::size_t>& rule_settings) const;
 
  private:
+  // Those of knobs that are not set to different values.
+  std::vector<KnobSetting> held(const std::vector<std::size_t>& rule_settings) const;
   std::vector<float> row_of(std::span<const KnobSetting> settings) const;
 
   std::span<const Knob> knobs_;
   const GenerationRequest& request_;
   std::vector<KnobSetting> rules_;                               // As Grammar::settings().
-  std::map<std::vector<std::size_t>, std::vector<float>> rows_;  // By what holds.
+  std::map<std::vector<std::size_t>, std::vector<float>> rows_;  // By settings of rules.
 };
 
 }  // namespace semfuse

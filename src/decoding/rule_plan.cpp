@@ -145,9 +145,10 @@ RulePlan plan_rules(const GrammarTree& tree, const GrammarText& source) {
     break;
   }
   source.fail(offset,
-              fmt::format("with its repetitions written out the grammar has more than {} states; lower the counts "
+              fmt::format("with its repetitions written out{} the grammar has more than {} states; lower the counts{} "
                           "or shorten the grammar",
-                          kMaxGrammarStates));
+                          tree.settings.empty() ? "" : " and its rules copied for each setting", kMaxGrammarStates,
+                          tree.settings.empty() ? "" : ", set fewer rules"));
 }
 
 }  // namespace semfuse

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <utility>
 
 namespace semfuse {
@@ -76,7 +77,8 @@ class Spreader {
     const auto index = static_cast<std::uint32_t>(found - result_.contexts.begin());
     if (found != result_.contexts.end()) return index;
     if (index == kMaxContexts) {
-      source_.fail(reference.offset, fmt::format("more than {} different settings; set fewer rules", kMaxContexts - 1));
+      source_.fail(reference.offset,
+                   fmt::format("settings combine in more than {} ways; set fewer rules", kMaxContexts - 1));
     }
     result_.contexts.push_back(std::move(context));
     return index;
@@ -96,20 +98,12 @@ GrammarTree spread_settings(GrammarTree tree, const GrammarText& source) {
   return Spreader(std::move(tree), source).spread();
 }
 
-std::vector<std::size_t> agreed_settings(ContextSet contexts, const GrammarTree::Contexts& all,
-                                         const std::vector<RuleSetting>& settings) {
-  std::vector<std::size_t> held;
+std::vector<std::size_t> settings_of(ContextSet contexts, const GrammarTree::Contexts& all) {
+  std::set<std::size_t> settings;
   for (std::uint32_t c = 0; c < all.size(); ++c) {
-    if ((contexts & context_set(c)) != 0) held.insert(held.end(), all[c].begin(), all[c].end());
+    if ((contexts & context_set(c)) != 0) settings.insert(all[c].begin(), all[c].end());
   }
-  std::ranges::sort(held);
-  held.erase(std::unique(held.begin(), held.end()), held.end());
-  std::vector<std::size_t> agreed;
-  for (const std::size_t setting : held) {
-    const auto same_knob = [&](std::size_t other) { return settings[other].knob == settings[setting].knob; };
-    if (std::ranges::count_if(held, same_knob) == 1) agreed.push_back(setting);
-  }
-  return agreed;
+  return {settings.begin(), settings.end()};
 }
 
 }  // namespace semfuse

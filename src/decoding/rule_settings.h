@@ -6,7 +6,6 @@
 
 #include "decoding/grammar_text.h"
 #include "decoding/grammar_tree.h"
-#include "semfuse/grammar.h"
 
 namespace semfuse {
 
@@ -21,11 +20,10 @@ constexpr ContextSet context_set(std::uint32_t context) {
 
 // The same language, with settings taken from references to the literals and characters that they reach: a rule that is
 // used in several contexts becomes several rules. What is set inside goes before what is set around it. Throws Error
-// for too many contexts.
+// for too many contexts or copies.
 GrammarTree spread_settings(GrammarTree tree, const GrammarText& source);
 
-// The settings that hold where any of the contexts may: those of knobs that they do not set differently. Ascending.
-std::vector<std::size_t> agreed_settings(ContextSet contexts, const GrammarTree::Contexts& all,
-                                         const std::vector<RuleSetting>& settings);
+// The settings of some contexts, each once, ascending.
+std::vector<std::size_t> settings_of(ContextSet contexts, const GrammarTree::Contexts& all);
 
 }  // namespace semfuse

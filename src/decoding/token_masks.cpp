@@ -133,7 +133,8 @@ void TokenMasks::add_readable(TokenSet& set, ConfigurationId configuration) {
 }
 
 ContextSet TokenMasks::contexts_first() {
-  return find_contexts(vocabulary_.first, Configurations::kBegin);
+  if (contexts_first_ == 0) contexts_first_ = find_contexts(vocabulary_.first, Configurations::kBegin);
+  return contexts_first_;
 }
 
 ContextSet TokenMasks::contexts(ConfigurationId configuration) {

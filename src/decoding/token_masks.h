@@ -101,8 +101,9 @@ class TokenMasks {
   Promise promise_;
   StateMasks& state_masks_;
   Configurations configurations_;
-  std::vector<const TokenSet*> masks_;    // Of each configuration, or null.
-  std::vector<ContextSet> contexts_;      // Of each configuration, or 0 if not known.
+  std::vector<const TokenSet*> masks_;  // Of each configuration, or null.
+  std::vector<ContextSet> contexts_;    // Of each configuration, or 0 if not known.
+  ContextSet contexts_first_ = 0;
   std::vector<signed char> completable_;  // Of each configuration: 1, 0, or -1 if not known.
   std::unordered_multimap<std::uint64_t, std::unique_ptr<const TokenSet>> stored_;  // By hash; equal masks are one.
   std::size_t mask_memory_ = 0;

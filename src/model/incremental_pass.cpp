@@ -17,6 +17,7 @@ void TokenStream::clear() {
   tokens.clear();
   features.clear();
   num_guesses = 0;
+  num_shared = 1;
   request.clear();
   cache.set_length(0);
 }
@@ -75,14 +76,14 @@ std::size_t IncrementalPass::recall(TokenStream& stream, PrefixTree::Node& last)
   return known;
 }
 
-// Hands what a pass computed of a stream's last tokens to the tree, if it knows those before.
+// Hands what a pass computed of a stream's beginning to the tree, if it knows what comes before.
 void IncrementalPass::remember(const TokenStream& stream, ConstMatrix hidden) {
   if (hidden.rows() > prefixes_.capacity()) return;
   if (hidden.rows() > prefixes_.room()) prefixes_.clear();
   const std::size_t first_new = stream.tokens.size() - hidden.rows();
   const std::size_t num_key_values = stream.cache.token_size();
   PrefixTree::Node node = PrefixTree::kRoot;
-  for (std::size_t t = 0; t < stream.tokens.size(); ++t) {
+  for (std::size_t t = 0; t < std::min(stream.num_shared, stream.tokens.size()); ++t) {
     if (const auto next = prefixes_.find(node, stream.tokens[t], prefix_key(stream, t))) {
       node = *next;
       continue;

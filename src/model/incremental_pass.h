@@ -21,6 +21,7 @@ struct TokenStream {
   std::vector<TokenId> tokens;  // <bos> and the words so far
   std::vector<float> features;  // [tokens, num_features]
   std::size_t num_guesses = 0;  // So many of the last tokens are guesses: the logits before them are wanted too.
+  std::size_t num_shared = 1;   // So many of the first tokens are what other streams may begin with too.
   // [request columns], the same until clear(); empty: nothing is asked for.
   std::vector<float> request;
 

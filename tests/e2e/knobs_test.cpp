@@ -114,6 +114,8 @@ TEST_F(Knobs, RulesOfAGrammarCarrySettings) {
   EXPECT_THAT(text_of({"generate", run, "--grammar", asked, "--explain"}),
               AllOf(HasSubstr("  setting\n"), HasSubstr("  polarity=0.9\n")));
   EXPECT_THAT(text_of({"grammar", "check", asked, "--run", run}), HasSubstr("the model can be asked for its settings"));
+  EXPECT_EQ(json::parse(text_of({"grammar", "check", asked, "--json"}))["settings"], json({"polarity=0.9"}));
+  expect_refused({"generate", run, "--grammar", asked, "--guidance", "1e39"}, "guidance must be from -1000 to 1000");
   const std::string bad = write("bad.gbnf", clause + "@adjective[polarity=7] [.!?]\n");
   expect_refused({"generate", run, "--grammar", bad}, ":1:78: knob polarity: 7 is out of range");
   expect_refused({"grammar", "check", bad, "--run", run}, ":1:78: knob polarity: 7 is out of range");

@@ -60,6 +60,20 @@ TEST(RuleSettings, OtherBracketsAreCharacterClasses) {
   EXPECT_TRUE(parse("root ::= a [k=1]\na ::= \"x\"").match("x=").accepted);
   EXPECT_TRUE(parse("root ::= a[=]\na ::= \"x\"").match("x=").accepted);
   EXPECT_TRUE(parse("root ::= a[abc]\na ::= \"x\"").match("xb").accepted);
+  EXPECT_TRUE(parse("root ::= a[a-z=]\na ::= \"x\"").match("x=").accepted);
+  EXPECT_TRUE(parse("root ::= a[=abc] [A-Za-z0-9+/=]\na ::= \"x\"").match("xb=").accepted);
+  EXPECT_TRUE(parse("root ::= a[ab cd]\na ::= \"x\"").match("xd").accepted);
+}
+
+TEST(RuleSettings, MisplacedOrMisspeltOnesAreNoCharacterClasses) {
+  const std::string rule = "\na ::= \"x\"";
+  for (const char* text : {"a [polarity=0.9]", "(a)[polarity=0.9]", "\"x\"[polarity=0.9]", "a?[polarity=0.9]"}) {
+    EXPECT_THAT(error_of(std::string("root ::= ") + text + rule), HasSubstr("a setting stands right behind the name"))
+        << text;
+  }
+  EXPECT_THAT(error_of("root ::= a[polarity=0.9][strength=0.3]" + rule), HasSubstr("share a bracket"));
+  EXPECT_THAT(error_of("root ::= a[polarity 0.9]" + rule), HasSubstr("write a setting as [polarity=VALUE]"));
+  EXPECT_THAT(error_of("root ::= a[polarity: .9]" + rule), HasSubstr("write a setting as [polarity=VALUE]"));
 }
 
 TEST(RuleSettings, RefuseWhatIsNotWellFormed) {
@@ -67,6 +81,7 @@ TEST(RuleSettings, RefuseWhatIsNotWellFormed) {
   EXPECT_THAT(error_of("root ::= a[k=]\na ::= \"x\""), StartsWith("g:1:12: knob \"k\" is set to nothing"));
   EXPECT_THAT(error_of("root ::= a[k=  ]\na ::= \"x\""), HasSubstr("set to nothing"));
   EXPECT_THAT(error_of("root ::= a[k=1, k=2]\na ::= \"x\""), StartsWith("g:1:17: knob \"k\" is set twice"));
+  EXPECT_THAT(error_of("root ::= a[k=1 [.!?]\na ::= \"x\""), StartsWith("g:1:11: this setting is not closed"));
   EXPECT_THAT(error_of("root[k=1] ::= \"x\""), HasSubstr("a rule is set where it is used"));
   EXPECT_THAT(error_of("root ::= a[k=1"), HasSubstr("not closed"));
   EXPECT_THAT(error_of("root ::= a[k=\\q]\na ::= \"x\""), HasSubstr("unknown escape"));
@@ -75,14 +90,16 @@ TEST(RuleSettings, RefuseWhatIsNotWellFormed) {
 TEST(RuleSettings, AreLimited) {
   std::string many = "root ::= \"\"";
   for (std::uint32_t i = 0; i < kMaxContexts; ++i) many += fmt::format(" a[k={}]", i);
-  EXPECT_THAT(error_of(many + "\na ::= \"x\""), HasSubstr("more than 31 different settings"));
+  EXPECT_THAT(error_of(many + "\na ::= \"x\""), HasSubstr("settings combine in more than 31 ways"));
   std::string unused = "root ::= \"x\"\nb ::= \"\"";
   for (int i = 0; i < 300; ++i) unused += fmt::format(" a[k={}]", i);
   EXPECT_THAT(error_of(unused + "\na ::= \"x\""), HasSubstr("more than 256 different settings"));
   // Knobs that combine in every way.
   std::string combined = "root ::= \"x\"";
   for (int i = 0; i < 6; ++i) combined += fmt::format(" | root[k{}=0] | root[k{}=1]", i, i);
-  EXPECT_THAT(error_of(combined), HasSubstr("different settings"));
+  EXPECT_THAT(error_of(combined), HasSubstr("settings combine in more than 31 ways"));
+  EXPECT_THAT(error_of("root ::= a[k=1] a[k=2] a[k=3]\na ::= \"" + std::string(100'000, 'x') + "\""),
+              HasSubstr("its rules copied for each setting"));
 }
 
 class RuleSettingsHold : public testing::Test {
@@ -121,13 +138,13 @@ TEST_F(RuleSettingsHold, InnerOnesGoBeforeOuterOnes) {
   EXPECT_THAT(held_after(gbnf, "Bob reviews the paper, very"), ElementsAre("b=0", "a=2", "c=3"));
 }
 
-TEST_F(RuleSettingsHold, WhereAlternativesAreOpenOnlyIfTheyAgree) {
+TEST_F(RuleSettingsHold, OfAllAlternativesThatAreOpen) {
   const std::string mark = "root ::= @adjective (\" and\" | mark[m=1])\nmark ::= [.!?]";
   EXPECT_THAT(held_after(mark, "good"), ElementsAre("m=1"));
   const std::string same_words = "root ::= @adjective[k=1] \".\" | @adjective[k=2] \"!\"";
-  EXPECT_THAT(held_after(same_words, ""), IsEmpty());
+  EXPECT_THAT(held_after(same_words, ""), ElementsAre("k=1", "k=2"));
   const std::string other_words = "root ::= @adjective[k=1, j=5] | @subject[k=2, j=5]";
-  EXPECT_THAT(held_after(other_words, ""), ElementsAre("j=5"));
+  EXPECT_THAT(held_after(other_words, ""), ElementsAre("k=1", "j=5", "k=2"));
 }
 
 TEST_F(RuleSettingsHold, ThroughRecursion) {
@@ -218,7 +235,22 @@ TEST_F(AskedByRules, AWordIsDrawnAsIfTheWholeTextWereAskedFor) {
   compare(mark.model_choices, expected("mark=?:1", "Bob reviews the paper, very " + generation.tokens[6].word));
 }
 
-// More than a sentence keeps streams for: those that come back read the text again.
+TEST_F(AskedByRules, ASettingHoldsWhereNoOtherValueIsSet) {
+  const auto held = [&](const std::string& gbnf) {
+    GenerationRequest asked = request(gbnf);
+    asked.explain = true;
+    return Generator(model_).generate(asked).tokens[0].explanation->settings;
+  };
+  EXPECT_THAT(held("root ::= @adjective[polarity=0.9] | @subject"), ElementsAre("polarity=0.9"));
+  EXPECT_THAT(held("root ::= @adjective[polarity=0.9] | @adjective[polarity=0.1]"), IsEmpty());
+  EXPECT_THAT(held("root ::= @adjective[polarity=0.9, mark=?:1] | @subject[polarity=0.1]"), ElementsAre("mark=?:1"));
+  // Values, not what is written.
+  EXPECT_THAT(held("root ::= @adjective[polarity=0.9] | @adjective[polarity=0.90]"), ElementsAre("polarity=0.9"));
+  EXPECT_THAT(held("root ::= @adjective[mark=?:0.5,.:0.5] | @subject[mark=.:0.5,?:0.5]"),
+              ElementsAre("mark=.:0.5,?:0.5"));
+}
+
+// Streams of requests that come back after a while read the text again.
 TEST_F(AskedByRules, ManyRequestsInOneSentence) {
   std::string gbnf = "root ::= \"good\"";
   const std::vector<std::string> values = {"0.1", "0.2", "0.3", "0.4", "0.5", "0.6", "0.1", "0.3", "0.6", "0.2"};
