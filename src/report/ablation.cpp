@@ -58,7 +58,7 @@ std::vector<AblationVariant> ablation_variants(const std::vector<std::string>& s
           make("without_output_rows", "without features in the output rows", "semfuse", "model.output_features=false"),
           make("without_identity_dropout", "without identity dropout", "semfuse", "training.identity_dropout=0"),
           make("without_class_loss", "without the class loss", "semfuse", "training.class_loss=0"),
-          make("paper_kernel", "with the paper's flat kernel", "semfuse", "features.kernel_base=0.9"),
+          make("paper_kernel", "with the paper's flat kernel", "semfuse", "features.kernel=power"),
           make("learned_kernel", "with learned memberships", "semfuse", "features.learn_kernel=true"),
           make("causal_fusion", "the paper's fusion, causal", "causal-fusion", ""),
           make("causal_baseline", "the paper's baseline, causal", "causal-baseline", "")};

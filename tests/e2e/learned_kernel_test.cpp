@@ -52,7 +52,7 @@ TEST_F(LearnedKernel, TrainingMovesTheMemberships) {
   EXPECT_EQ(memberships["strength"]["centers"], nlohmann::json(model.feature_bank().memberships()[2].centers));
   EXPECT_NE(memberships["strength"]["centers"], memberships["positive"]["centers"]);
   EXPECT_THAT(semfuse_program({"inspect", path("run")}).out,
-              testing::HasSubstr("Memberships: power kernel, learned\n"));
+              testing::HasSubstr("Memberships: gaussian kernel, learned\n"));
 }
 
 TEST_F(LearnedKernel, FeaturesAreThoseOfTheModel) {
@@ -64,7 +64,7 @@ TEST_F(LearnedKernel, FeaturesAreThoseOfTheModel) {
     for (std::size_t f = 0; f < rows.num_features; ++f) EXPECT_EQ(json["matrix"][t][f].get<float>(), rows.row(t)[f]);
   }
   const nlohmann::json configured =
-      json_of({"features", "--set", "features.bank=semfuse", "--set", "features.kernel_base=0.1", "--json",
+      json_of({"features", "--set", "features.bank=semfuse", "--set", "features.kernel=gaussian", "--json",
                "Alice reviews the paper, very good!"});
   EXPECT_NE(json["matrix"], configured["matrix"]);
   expect_refused({"features", "--model", path("run"), "--set", "features.kernel_base=0.5", "Alice"}, "leave out");
