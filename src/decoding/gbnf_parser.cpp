@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "core/nearest_word.h"
+#include "decoding/setting_text.h"
 #include "decoding/utf8.h"
-#include "features/attribute_name.h"
 #include "io/quoted_text.h"
 
 namespace semfuse {
@@ -231,15 +231,6 @@ class Parser {
     return add(std::move(reference));
   }
 
-  // The knob's name if a text goes on with one and "=", else empty.
-  static std::string_view name_of_setting(std::string_view text) {
-    text.remove_prefix(std::min(text.find_first_not_of(" \t"), text.size()));
-    const std::string_view name = text.substr(0, text.find_first_of(" \t="));
-    text.remove_prefix(name.size());
-    text.remove_prefix(std::min(text.find_first_not_of(" \t"), text.size()));
-    return is_attribute_name(name) && text.starts_with('=') ? name : std::string_view();
-  }
-
   // A setting where none can be, or one that is misspelt, must not become a class of characters.
   void refuse_setting_as_class(std::size_t begin, bool behind_name) const {
     const std::string_view inside = text_.substr(begin + 1);
@@ -251,12 +242,7 @@ class Parser {
                                     "a class of characters write the \"=\" before the \"{}\"",
                                     name));
     }
-    const std::string_view name = inside.substr(0, inside.find_first_of(" \t:"));
-    const std::size_t value = inside.find_first_not_of(" \t:", name.size());
-    const bool misspelt = behind_name && is_attribute_name(name) && name.size() > 1 && value < inside.size() &&
-                          value > name.size() &&
-                          (inside[value] == '.' || (inside[value] >= '0' && inside[value] <= '9'));
-    if (misspelt)
+    if (const std::string_view name = name_of_misspelt_setting(inside); behind_name && name.size() > 1)
       fail(begin, fmt::format("write a setting as [{}=VALUE], or a class of characters behind a space", name));
   }
 

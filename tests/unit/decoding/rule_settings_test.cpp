@@ -87,6 +87,13 @@ TEST(RuleSettings, RefuseWhatIsNotWellFormed) {
   EXPECT_THAT(error_of("root ::= a[k=\\q]\na ::= \"x\""), HasSubstr("unknown escape"));
 }
 
+// Brackets are looked into, but not to the end of the text.
+TEST(RuleSettings, ManyBracketsTakeNoTime) {
+  std::string text = "root ::= \"x\"";
+  for (int i = 0; i < 200'000; ++i) text += "a[b]";
+  EXPECT_THAT(error_of(text), HasSubstr("there is no rule"));
+}
+
 TEST(RuleSettings, AreLimited) {
   std::string many = "root ::= \"\"";
   for (std::uint32_t i = 0; i < kMaxContexts; ++i) many += fmt::format(" a[k={}]", i);
