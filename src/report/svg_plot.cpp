@@ -85,6 +85,12 @@ struct Range {
   }
 };
 
+// Whether the lines leave more room at the upper left than at the upper right.
+bool rises(const std::vector<PlotSeries>& series) {
+  return std::ranges::all_of(series,
+                             [](const PlotSeries& one) { return !one.y.empty() && one.y.front() < one.y.back(); });
+}
+
 }  // namespace
 
 std::vector<double> axis_ticks(double low, double high, std::size_t count) {
@@ -134,6 +140,7 @@ std::string line_plot(const std::vector<PlotSeries>& series, const PlotOptions& 
   svg += fmt::format("<text transform=\"translate(14 {:.1f}) rotate(-90)\" text-anchor=\"middle\">{}</text>\n",
                      (kTop + kHeight - kBottom) / 2, escaped_html(options.y_label));
 
+  const double legend_x = rises(series) ? kLeft + 16 : kWidth - 210;
   double legend_y = kTop + 14;
   for (std::size_t s = 0; s < series.size(); ++s) {
     const PlotSeries& one = series[s];
@@ -162,9 +169,9 @@ std::string line_plot(const std::vector<PlotSeries>& series, const PlotOptions& 
                              y.place(one.y[i]), colour(s));
       }
     }
-    svg += fmt::format("<line x1=\"{}\" x2=\"{}\" y1=\"{}\" y2=\"{}\" stroke=\"{}\" stroke-width=\"2\"{}/>\n",
-                       kWidth - 210, kWidth - 184, legend_y - 4, legend_y - 4, colour(s), dash);
-    svg += text_at(kWidth - 178, legend_y, "start", one.name);
+    svg += fmt::format("<line x1=\"{}\" x2=\"{}\" y1=\"{}\" y2=\"{}\" stroke=\"{}\" stroke-width=\"2\"{}/>\n", legend_x,
+                       legend_x + 26, legend_y - 4, legend_y - 4, colour(s), dash);
+    svg += text_at(legend_x + 32, legend_y, "start", one.name);
     legend_y += 18;
   }
   for (const PlotReference& reference : options.references) {
