@@ -25,7 +25,7 @@ EntropyFloor synthetic_floor(const SyntheticCorpusOptions& corpus, bool count_en
     for (const auto& [word, probability, next] : distribution.choices(state)) {
       if (probability == 0.0) continue;
       const double nats = -std::log(probability);
-      const auto add = [&](Sum& sum, double share) {
+      const auto add = [nats, probability = probability](Sum& sum, double share) {
         sum.nats += share * probability * nats;
         sum.positions += share * probability;
       };
