@@ -3,6 +3,8 @@ SHELL := /bin/sh
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 60
+# Of the release build; those for developers always have it on.
+WERROR ?= OFF
 SOURCES = $(shell git ls-files '*.cpp' '*.h')
 # gcc's thread sanitizer does not start under some kernels' address space randomisation.
 NO_ASLR := $(shell setarch -R true 2>/dev/null && echo setarch -R)
@@ -10,17 +12,17 @@ NO_ASLR := $(shell setarch -R true 2>/dev/null && echo setarch -R)
 .PHONY: help deps needed build demo test test-long asan tsan fuzz bench format lint install clean
 
 help:
-	@echo 'make demo        install what is missing, build, reproduce the paper with one seed'
-	@echo 'make build       build the release into build/release, binaries in build/release/bin'
-	@echo 'make test        the fast tests, and those of the library under the address and undefined sanitizers'
-	@echo 'make test-long   the long tests, make asan, make tsan and $(FUZZ_SECONDS) s of each fuzz target'
-	@echo 'make asan        all fast tests, the programs included, under the address and undefined sanitizers'
-	@echo 'make tsan        the fast tests under the thread sanitizer'
+	@echo 'make demo        install what is missing, build, train a model, turn its knobs'
+	@echo 'make build       program and library; the program is build/release/bin/semfuse'
+	@echo 'make test        the fast tests: library under sanitizers, programs as released'
+	@echo 'make test-long   long tests, make asan, make tsan, $(FUZZ_SECONDS) s of each fuzz target'
+	@echo 'make asan        all fast tests under address and undefined sanitizers'
+	@echo 'make tsan        all fast tests under the thread sanitizer'
 	@echo 'make fuzz        $(FUZZ_SECONDS) s of each fuzz target (FUZZ_SECONDS=600 for more)'
-	@echo 'make bench       the speed table, beside PyTorch on this machine'
+	@echo 'make bench       speeds beside PyTorch, and beside the stored baseline'
 	@echo 'make deps        install the packages that the build needs'
 	@echo 'make format      format the sources;  make lint: check format and clang-tidy'
-	@echo 'make install     install program, library and headers into PREFIX ($(PREFIX))'
+	@echo 'make install     program, library and headers into PREFIX ($(PREFIX))'
 	@echo 'make clean       remove build/'
 
 deps:
@@ -35,27 +37,35 @@ needed-%:
 
 build: needed
 	@mkdir -p build
-	@cmake --preset release >build/.configure.log 2>&1 || { cat build/.configure.log; exit 1; }
-	cmake --build build/release -j $(JOBS)
+	@cmake --preset release -DSEMFUSE_WERROR=$(WERROR) >build/.configure.log 2>&1 || { cat build/.configure.log; exit 1; }
+	cmake --build build/release -j $(JOBS) -t semfuse semfuse_cli
 
+# A model that is there already is not trained again; one that was interrupted goes on.
 demo: build
-	build/release/bin/semfuse reproduce --quick --out build/demo
+	@build/release/bin/semfuse train $(if $(wildcard build/demo/config.toml),--resume,--out) build/demo
+	build/release/bin/semfuse generate build/demo --n 3
+	build/release/bin/semfuse generate build/demo --n 3 --knob polarity=0.1
+	build/release/bin/semfuse generate build/demo --n 3 --knob polarity=0.9 --knob 'mark=!:1'
+	build/release/bin/semfuse sweep build/demo --knob polarity --levels 5 --n 500
 
-test: build
+# Every unit test runs under sanitizers; those of numbers also as the release computes them.
+test: needed-test build
 	@cmake --preset asan >build/.configure.log 2>&1 || { cat build/.configure.log; exit 1; }
+	cmake --build build/release -j $(JOBS) -t parity_check numeric_tests gradient_tests property_tests e2e_tests
 	cmake --build build/asan -j $(JOBS) -t unit_tests gradient_tests property_tests
-	ctest --test-dir build/release -LE long -j $(JOBS) --output-on-failure
+	ctest --test-dir build/release -E '^(unit|long)' -LE long -j $(JOBS) --output-on-failure
 	ctest --test-dir build/asan -R '^(unit|gradient|property)[.]' -LE long -j 2 --output-on-failure
 
-test-long: build asan tsan fuzz
+test-long: needed-test build asan tsan fuzz
+	cmake --build build/release -j $(JOBS) -t property_tests long_tests
 	ctest --test-dir build/release -L long --output-on-failure
 
-asan: needed
+asan: needed-test
 	@cmake --preset asan
 	cmake --build build/asan -j $(JOBS)
 	ctest --test-dir build/asan -LE 'long|install' -j 2 --output-on-failure
 
-tsan: needed
+tsan: needed-test
 	@cmake --preset tsan
 	$(NO_ASLR) cmake --build build/tsan -j $(JOBS)
 	$(NO_ASLR) ctest --test-dir build/tsan -LE 'long|install' -j 2 --output-on-failure
@@ -77,9 +87,12 @@ bench: needed-bench build
 format:
 	clang-format -i $(SOURCES)
 
-lint: needed-lint build
+# clang-tidy reads no precompiled headers of gcc, so it has a configuration without any.
+lint: needed-lint needed-test
 	clang-format --dry-run -Werror $(SOURCES)
-	run-clang-tidy -quiet -p build/release -j $(JOBS) '$(CURDIR)/(src|apps)/'
+	@mkdir -p build
+	@cmake --preset release -B build/lint -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON >build/.configure.log 2>&1 || { cat build/.configure.log; exit 1; }
+	run-clang-tidy -quiet -p build/lint -j $(JOBS) '$(CURDIR)/(src|apps)/'
 
 install: build
 	cmake --install build/release --prefix $(PREFIX)

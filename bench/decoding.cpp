@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "semfuse/checkpoint.h"
+#include "semfuse/class_words.h"
 #include "semfuse/generator.h"
 
 namespace semfuse {
@@ -20,7 +21,8 @@ double seconds_since(Clock::time_point begin) {
 }
 
 // Best window of several: sentences per second of `streams` requests at a time.
-json measure(const Generator& generator, const GenerationRequest& request, std::size_t streams, double seconds) {
+json measure(const Generator& generator, const GenerationRequest& request, std::size_t streams, double seconds,
+             std::size_t parameters) {
   constexpr int kWindows = 8;
   std::vector<double> rates;
   double tokens = 0.0;
@@ -44,7 +46,8 @@ json measure(const Generator& generator, const GenerationRequest& request, std::
   return {{"sentences_per_second", rates.back()},
           {"median", rates[rates.size() / 2]},
           {"spread", (rates.back() - rates.front()) / rates.back()},
-          {"tokens_per_sentence", tokens / sentences}};
+          {"tokens_per_sentence", tokens / sentences},
+          {"parameters", parameters}};
 }
 
 int run(int argc, char** argv) {
@@ -57,18 +60,19 @@ int run(int argc, char** argv) {
 
   const Checkpoint checkpoint = load_checkpoint(path);
   const Generator generator(checkpoint.model, 1);
+  const std::size_t parameters = checkpoint.model.parameter_count();
   GenerationRequest request{.seed = 1};
   request.max_tokens = 26;
   json result;
   for (const bool with_grammar : {false, true}) {
     if (with_grammar) {
-      request.grammar =
-          std::make_shared<CompiledGrammar>(Grammar::builtin("one-clause", checkpoint.model.feature_bank().lexicon()),
-                                            TokenSurfaces::of(checkpoint.model.vocabulary()));
+      request.grammar = std::make_shared<CompiledGrammar>(
+          Grammar::builtin("one-clause", words_of(checkpoint.model.feature_bank().lexicon())),
+          TokenSurfaces::of(checkpoint.model.vocabulary()));
     }
     json& row = result[with_grammar ? "one-clause" : "free"];
-    row["one_stream"] = measure(generator, request, 1, seconds);
-    row["batch_64"] = measure(generator, request, 64, seconds);
+    row["one_stream"] = measure(generator, request, 1, seconds, parameters);
+    row["batch_64"] = measure(generator, request, 64, seconds, parameters);
   }
   fmt::print("{}\n", result.dump());
   return 0;

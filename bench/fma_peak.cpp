@@ -34,6 +34,24 @@ double RunFmas(std::size_t rounds, float* sink) {
   return 2.0 * static_cast<double>(rounds * kChains * hn::Lanes(d));
 }
 
+// The sum of `count` floats, a multiple of eight vectors, in as many chains as loads can be under way.
+float SumOf(const float* values, std::size_t count) {
+  constexpr std::size_t kChains = 8;
+  const Tag d;
+  const std::size_t lanes = hn::Lanes(d);
+  Vector sum[kChains];
+  SEMFUSE_UNROLL
+  for (std::size_t i = 0; i < kChains; ++i) sum[i] = hn::Zero(d);
+  for (std::size_t at = 0; at + kChains * lanes <= count; at += kChains * lanes) {
+    SEMFUSE_UNROLL
+    for (std::size_t i = 0; i < kChains; ++i) sum[i] = hn::Add(sum[i], hn::LoadU(d, values + at + i * lanes));
+  }
+  float total = 0.0f;
+  SEMFUSE_UNROLL
+  for (std::size_t i = 0; i < kChains; ++i) total += hn::GetLane(hn::SumOfLanes(d, sum[i]));
+  return total;
+}
+
 }  // namespace
 }  // namespace HWY_NAMESPACE
 }  // namespace semfuse
@@ -43,6 +61,7 @@ HWY_AFTER_NAMESPACE();
 namespace semfuse {
 
 HWY_EXPORT(RunFmas);
+HWY_EXPORT(SumOf);
 
 double measure_fma_peak(std::size_t threads) {
   constexpr std::size_t kRounds = 1'000'000;
@@ -61,6 +80,20 @@ double measure_fma_peak(std::size_t threads) {
   double total = 0.0;
   for (const double gflops : best) total += gflops;
   return total;
+}
+
+double measure_read_bandwidth(std::size_t bytes) {
+  constexpr int kRepeats = 200;
+  const std::vector<float> values(bytes / sizeof(float), 1.0f);
+  volatile float sink = 0.0f;
+  double best = 0.0;
+  for (int repeat = 0; repeat < kRepeats; ++repeat) {
+    const auto begin = std::chrono::steady_clock::now();
+    sink = sink + HWY_DYNAMIC_DISPATCH(SumOf)(values.data(), values.size());
+    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+    best = std::max(best, static_cast<double>(bytes) / seconds.count() / 1e9);
+  }
+  return best;
 }
 
 }  // namespace semfuse

@@ -12,8 +12,10 @@
 #include <vector>
 
 #include "core/random.h"
+#include "semfuse/class_words.h"
 #include "semfuse/corpus.h"
 #include "semfuse/grammar.h"
+#include "semfuse/synthetic_corpus.h"
 
 namespace semfuse {
 namespace {
@@ -97,9 +99,9 @@ std::string random_json(RandomStream& random, int depth) {
 }
 
 // Cuts text into tokens, each the longest that fits.
-class Tokenizer {
+class LongestMatches {
  public:
-  explicit Tokenizer(const TokenSurfaces& surfaces) {
+  explicit LongestMatches(const TokenSurfaces& surfaces) {
     for (std::size_t i = 0; i < surfaces.later.size(); ++i) {
       if (!surfaces.later[i].empty()) ids_.emplace(surfaces.later[i], static_cast<TokenId>(i));
     }
@@ -168,14 +170,14 @@ nlohmann::json measure(const std::string& name, const Grammar& grammar, const To
 }
 
 int run(const std::string& folder) {
-  const Lexicon lexicon = Lexicon::synthetic();
-  const Grammar two_clause = Grammar::load(folder + "/two-clause.gbnf", lexicon);
-  const Grammar json_grammar = Grammar::load(folder + "/json.gbnf", lexicon);
+  const Lexicon lexicon = synthetic_lexicon();
+  const Grammar two_clause = Grammar::load(folder + "/two-clause.gbnf", words_of(lexicon));
+  const Grammar json_grammar = Grammar::load(folder + "/json.gbnf", words_of(lexicon));
   const Corpus corpus = make_synthetic_corpus({.train = 300, .val = 0});
   const Vocabulary vocabulary = Vocabulary::from_words(synthetic_corpus_words());
   const TokenSurfaces words = TokenSurfaces::of(vocabulary);
   const TokenSurfaces byte_strings = byte_string_vocabulary(128'000);
-  const Tokenizer tokenizer(byte_strings);
+  const LongestMatches tokenizer(byte_strings);
 
   std::vector<std::vector<TokenId>> word_texts;
   std::vector<std::vector<TokenId>> byte_texts;

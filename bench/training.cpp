@@ -12,8 +12,9 @@
 #include <vector>
 
 #include "core/random.h"
-#include "experiment/checkpoint_store.h"
 #include "fma_peak.h"
+#include "run/checkpoint_store.h"
+#include "semfuse/assembly.h"
 #include "semfuse/checkpoint.h"
 #include "semfuse/error.h"
 #include "training/adamw.h"
@@ -54,19 +55,12 @@ struct Speeds {
   }
 };
 
-LanguageModel new_model(const Experiment& experiment) {
-  return LanguageModel(experiment.model, Vocabulary::from_words(synthetic_corpus_words()),
-                       FeatureBank(Lexicon::synthetic(), experiment.features), experiment.seed);
-}
-
 // Whole runs of the experiment, cut into windows of equal time, and the mean loss of the last 20 steps of the first
 // run.
 json measure_training(const Experiment& experiment, std::size_t threads, double seconds, std::size_t num_windows) {
   constexpr std::size_t kLastSteps = 20;
-  const Corpus corpus = make_synthetic_corpus(synthetic_corpus_options(experiment));
-  LanguageModel model = new_model(experiment);
-  Trainer trainer(model, corpus.train, experiment.training,
-                  {.seed = experiment.seed, .threads = threads, .max_length = experiment.corpus.max_length});
+  Assembly assembly = assemble(experiment, threads);
+  Trainer trainer = assembly.new_trainer();
   Speeds speeds;
   std::vector<double> losses;
   double tokens = 0.0;
@@ -97,7 +91,7 @@ json measure_training(const Experiment& experiment, std::size_t threads, double 
       std::accumulate(losses.end() - static_cast<std::ptrdiff_t>(last), losses.end(), 0.0) / static_cast<double>(last);
   result["steps"] = losses.size();
   result["peak_rss_mb"] = peak_rss_mb();
-  result["parameters"] = model.parameter_count();
+  result["parameters"] = assembly.model.parameter_count();
   return result;
 }
 
@@ -170,11 +164,8 @@ std::vector<SweepPoint> sweep_points() {
 // Saves the training again and again between steps, as `semfuse train` does every so many steps.
 json measure_checkpoint(const Experiment& experiment, std::size_t threads, const std::string& path) {
   constexpr std::size_t kSaves = 15;
-  const Corpus corpus = make_synthetic_corpus(synthetic_corpus_options(experiment));
-  LanguageModel model(experiment.model, Vocabulary::from_words(synthetic_corpus_words()),
-                      FeatureBank(Lexicon::synthetic(), experiment.features), experiment.seed);
-  Trainer trainer(model, corpus.train, experiment.training,
-                  {.seed = experiment.seed, .threads = threads, .max_length = experiment.corpus.max_length});
+  Assembly assembly = assemble(experiment, threads);
+  Trainer trainer = assembly.new_trainer();
   std::vector<double> steps, saves;
   for (std::size_t i = 0; i < kSaves; ++i) {
     for (int s = 0; s < 5; ++s) {
@@ -183,7 +174,7 @@ json measure_checkpoint(const Experiment& experiment, std::size_t threads, const
       steps.push_back(seconds_since(begin));
     }
     const auto begin = Clock::now();
-    save_training(path, model, trainer, experiment);
+    save_training(path, assembly.model, trainer, experiment);
     saves.push_back(seconds_since(begin));
   }
   std::sort(steps.begin(), steps.end());
@@ -201,11 +192,10 @@ json measure_checkpoint(const Experiment& experiment, std::size_t threads, const
 
 // The feature rows of the training sentences, as the PyTorch peer reads them.
 void write_features(const Experiment& experiment, const std::string& path) {
-  const Corpus corpus = make_synthetic_corpus(synthetic_corpus_options(experiment));
-  const FeatureBank bank(Lexicon::synthetic(), experiment.features);
+  const Assembly assembly = assemble(experiment);
   std::ofstream file(path, std::ios::binary);
-  for (const Sentence& sentence : corpus.train) {
-    const FeatureMatrix rows = bank.rows(sentence);
+  for (const Sentence& sentence : assembly.data.corpus.train) {
+    const FeatureMatrix rows = assembly.model.feature_bank().rows(sentence);
     file.write(reinterpret_cast<const char*>(rows.values.data()),
                static_cast<std::streamsize>(rows.values.size() * sizeof(float)));
   }
@@ -227,7 +217,7 @@ int run(int argc, char** argv) {
   app.add_option("--set", sets, "KEY=VALUE of the experiment");
   app.add_option("--seconds", seconds, "Measured time (training: of each group of windows; sweep: of each point)");
   app.add_option("--windows", windows, "Windows that --seconds is cut into")->check(CLI::Range(1, 1000));
-  CLI::App* peak = app.add_subcommand("peak", "FMA peak of all threads together");
+  CLI::App* peak = app.add_subcommand("peak", "FMA peak of all threads together, and reading of the weights by one");
   CLI::App* train = app.add_subcommand("train", "A whole run of the experiment");
   CLI::App* sweep = app.add_subcommand("sweep", "Growth in width, layers, length, batch and vocabulary");
   CLI::App* features = app.add_subcommand("features", "Write the feature rows of the training sentences");
@@ -243,7 +233,10 @@ int run(int argc, char** argv) {
   validate(experiment);
   json result;
   if (*peak) {
-    result = {{"fma_peak_gflops", measure_fma_peak(threads)}, {"threads", threads}};
+    const std::size_t bytes = assemble(experiment, threads).model.parameter_count() * sizeof(float);
+    result = {{"fma_peak_gflops", measure_fma_peak(threads)},
+              {"read_gb_per_second", measure_read_bandwidth(bytes)},
+              {"threads", threads}};
   } else if (*train) {
     const double before = measure_fma_peak(threads);
     result = measure_training(experiment, threads, seconds, windows);

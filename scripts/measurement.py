@@ -1,7 +1,10 @@
-"""What the measuring scripts share: the program, intervals over seeds, blocks of pages that a script writes."""
+"""What the measuring scripts share: the program, what it trained, intervals over seeds, blocks of pages that a script writes."""
+import hashlib
+import json
 import pathlib
 import statistics
 import subprocess
+import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SEMFUSE = ROOT / "build/release/bin/semfuse"
@@ -10,6 +13,25 @@ STUDENT_95 = {1: 12.706, 2: 4.303, 3: 3.182, 4: 2.776, 5: 2.571, 6: 2.447, 7: 2.
 
 def semfuse(*arguments):
     return subprocess.run([SEMFUSE, *map(str, arguments)], check=True, stdout=subprocess.PIPE, text=True).stdout
+
+
+def trained(seed, *flags):
+    """The run of `semfuse train --seed N FLAGS`. One that this very program trained before is taken as it is, as training has the same bits each time."""
+    runs = ROOT / "build/measured" / hashlib.sha256(SEMFUSE.read_bytes()).hexdigest()[:12]
+    run = runs / " ".join(["seed", str(seed), *flags])
+    if not run.exists():
+        with tempfile.TemporaryDirectory(dir=ROOT / "build") as folder:
+            new = pathlib.Path(folder) / "run"
+            semfuse("train", "--seed", seed, *flags, "--quiet", "--out", new)
+            runs.mkdir(parents=True, exist_ok=True)
+            new.rename(run)
+    return run
+
+
+def share_in_language(texts):
+    """Of the synthetic corpus."""
+    result = subprocess.run([SEMFUSE, "grammar", "check", "two-clause", "--json", *texts], stdout=subprocess.PIPE, text=True)
+    return statistics.mean(one["accepted"] for one in json.loads(result.stdout)["sentences"])
 
 
 def interval(values, plus_minus="±"):

@@ -8,10 +8,13 @@
 #include "command.h"
 #include "interrupt.h"
 #include "io/file.h"
-#include "report/ablation.h"
-#include "run_folder.h"
+#include "io/output_folder.h"
+#include "report/ablation_report.h"
 #include "semfuse/error.h"
 #include "settings.h"
+#include "study/study_folder.h"
+#include "study_progress.h"
+#include "table.h"
 #include "terminal.h"
 
 namespace semfuse {
@@ -53,65 +56,108 @@ void write(const fs::path& folder, const std::vector<AblationRow>& rows) {
   write_atomically(folder / "plot.svg", ablation_svg(rows));
 }
 
-int run_ablations(const Options& options) {
-  Experiment numbers;  // Only to read and check the two options.
-  numbers.corpus.val = 5;
-  numbers.seed = 1;
-  numbers.corpus.val = parse_whole_number("--seeds", options.seeds, 1, 1000).value_or(numbers.corpus.val);
-  set_from_option(numbers, "--first-seed", "seed", options.first_seed);
-  const std::size_t threads = parse_threads(options.threads);
-  std::vector<AblationRow> rows = chosen_rows(options);
-  const fs::path folder = RunFolder::checked(options.out);
-  std::error_code code;
-  fs::create_directories(folder, code);
-  if (code) throw Error(fmt::format("{}: cannot create the folder: {}", folder.string(), code.message()));
+// As table.md has it; on a terminal, in columns that fit.
+void print(const Terminal& terminal, const std::vector<AblationRow>& rows) {
+  if (!terminal.is_terminal()) return terminal.print(ablation_table(rows));
+  Table table({Table::Align::left, Table::Align::right});
+  for (const std::vector<std::string>& row : ablation_cells(rows)) {
+    std::vector<Table::Cell> cells;
+    for (const std::string& text : row) cells.push_back({.text = text});
+    table.add(std::move(cells));
+  }
+  terminal.print(table.text(terminal, 0, 2) + '\n' + terminal.flowed(ablation_note()) + '\n');
+}
 
-  const Terminal terminal(stdout);
-  const InterruptGuard interrupt;
-  // Seed by seed, so that what is there after an interruption compares all variants.
-  for (std::uint64_t seed = numbers.seed; seed < numbers.seed + numbers.corpus.val; ++seed) {
-    for (AblationRow& row : rows) {
-      const std::optional<AblationRun> run =
-          run_ablation(row.variant, seed, threads, [&] { return interrupt.signal() == 0; });
-      if (!run) {
-        write(folder, rows);
-        Terminal(stderr).print(fmt::format("semfuse: stopped; {} holds the runs before\n", printable(folder.string())));
-        return 128 + interrupt.signal();
-      }
-      row.runs.push_back(*run);
-      write(folder, rows);
-      if (!options.quiet) {
-        terminal.print(fmt::format(
-            "seed {}  {}  perplexity {:.4f}, {:.4f} of the floor, held-out CE {:.3f}, after {:.3f}\n", seed,
-            row.variant.title, run->evaluation.perplexity, run->evaluation.perplexity / run->floor.perplexity,
-            run->evaluation.held_out_cross_entropy, run->evaluation.after_held_out_cross_entropy));
-      }
+// The runs that an earlier call finished, by row and seed. Throws Error if one was trained with other settings.
+std::size_t read_finished(const StudyFolder& folder, std::vector<AblationRow>& rows, std::uint64_t first_seed,
+                          std::uint64_t seeds) {
+  std::size_t count = 0;
+  for (AblationRow& row : rows) {
+    for (std::uint64_t seed = first_seed; seed < first_seed + seeds; ++seed) {
+      const std::string name = row.variant.run_name(seed);
+      const std::optional<std::string> metrics = folder.finished(name, row.variant.on_seed(seed));
+      if (!metrics) continue;
+      row.runs.push_back(parse_ablation_run(*metrics, folder.metrics_path(name).string()));
+      ++count;
     }
   }
-  if (!options.quiet) terminal.print('\n' + ablation_table(rows));
+  return count;
+}
+
+bool has_run(const AblationRow& row, std::uint64_t seed) {
+  return std::ranges::any_of(row.runs, [&](const AblationRun& run) { return run.seed == seed; });
+}
+
+int run_ablations(const Options& options) {
+  StudyFolder folder(options.out, "ablation");
+  Experiment numbers;  // Only to read and check the option.
+  numbers.seed = 1;
+  set_from_option(numbers, "--first-seed", "seed", options.first_seed);
+  const std::uint64_t first_seed = numbers.seed;
+  const std::uint64_t seeds = parse_whole_number("--seeds", options.seeds, 1, 1000).value_or(5);
+  const std::size_t threads = parse_threads(options.threads);
+  std::vector<AblationRow> rows = chosen_rows(options);
+  const std::size_t already = read_finished(folder, rows, first_seed, seeds);
+  const InterruptGuard interrupt;  // Before there is anything that a signal could leave behind.
+  folder.open();
+
+  const std::size_t all = rows.size() * seeds;
+  StudyProgress progress(options.quiet);
+  progress.line(already > 0 ? fmt::format("{} of {} runs were done before; going on", already, all)
+                            : fmt::format("{} to train: {} variants on {}", counted(all, "model"), rows.size(),
+                                          counted(seeds, "seed")));
+  std::size_t done = already;
+  // Seed by seed, so that what is there after an interruption compares all variants.
+  for (std::uint64_t seed = first_seed; seed < first_seed + seeds; ++seed) {
+    for (AblationRow& row : rows) {
+      if (has_run(row, seed)) continue;
+      const std::string title = fmt::format("{}, seed {}", row.variant.title, seed);
+      const std::optional<AblationRun> run = run_ablation(row.variant, seed, threads, [&](double share) {
+        progress.show(fmt::format("{} of {} runs done  {} {:.0f} %", done, all, title, share * 100.0),
+                      (static_cast<double>(done - already) + share) / static_cast<double>(all - already));
+        return interrupt.signal() == 0;
+      });
+      if (!run) {
+        progress.clear();
+        notify("stopped; the same command goes on from the finished runs");
+        return 128 + interrupt.signal();
+      }
+      folder.keep(row.variant.run_name(seed), row.variant.on_seed(seed), to_json(*run));
+      row.runs.push_back(*run);
+      ++done;
+      write(folder.path(), rows);
+      progress.line(
+          fmt::format("{} of {}  {}: perplexity {}, {} of the floor (95 %: {} to {}), held-out CE {:.3f}, after {:.3f}",
+                      done, all, title, readable(run->evaluation.perplexity, 4), readable(run->over_floor(), 4),
+                      readable(run->over_floor_low, 4), readable(run->over_floor_high, 4),
+                      run->evaluation.held_out_cross_entropy, run->evaluation.after_held_out_cross_entropy));
+    }
+  }
+  for (AblationRow& row : rows) std::ranges::sort(row.runs, {}, &AblationRun::seed);
+  write(folder.path(), rows);
+  if (!options.quiet) print(Terminal(stdout), rows);
   return 0;
 }
 
 }  // namespace
 
-Command ablate_command(CLI::App& program) {
-  CLI::App* app = program.add_subcommand("ablate", "Train the semfuse model with each part removed in turn");
+Command ablate_command(CommandLine& program) {
+  CommandLine* app = program.add_subcommand("ablate", "Train the semfuse model with each part removed in turn");
   const auto options = std::make_shared<Options>();
-  app->add_option("--out", options->out, "Folder for table.md, plot.svg and results.json, made anew")
+  app->add_option("--out", options->out,
+                  "Folder for runs, table.md, plot.svg and results.json; finished runs there are kept")
       ->type_name("DIR")
       ->required();
   app->add_option("--seeds", options->seeds, "Runs of each variant, on consecutive seeds (default: 5)")->type_name("N");
   app->add_option("--first-seed", options->first_seed, "The first of them (default: 1)")->type_name("N");
-  app->add_option("--only", options->only, "Train this variant only; may be repeated")
-      ->type_name("NAME")
-      ->allow_extra_args(false);
+  app->add_option("--only", options->only, "Train this variant only; may be repeated")->type_name("NAME");
   app->add_option("--set", options->settings, "Change one setting of every variant; may be repeated")
-      ->type_name("KEY=VALUE")
-      ->allow_extra_args(false);
+      ->type_name("KEY=VALUE");
   app->add_option("--threads", options->threads, "Threads to compute with; the result is the same for any number")
       ->type_name("N");
   app->add_flag("--quiet", options->quiet, "Print nothing");
   app->footer(
+      "Ctrl-C stops; the same command goes on from the finished runs.\n\n"
       "Examples:\n"
       "  semfuse ablate --out ablation\n"
       "  semfuse ablate --seeds 2 --only semfuse --only without_gate --set training.epochs=2 --out short\n");

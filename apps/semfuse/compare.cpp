@@ -4,23 +4,22 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 
 #include "command.h"
-#include "io/json.h"
-#include "report/run_metrics.h"
+#include "paper/published.h"
 #include "semfuse/checkpoint.h"
 #include "semfuse/evaluation.h"
 #include "settings.h"
+#include "study/run_metrics.h"
+#include "table.h"
 #include "terminal.h"
 
 namespace semfuse {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::ordered_json;
 
 struct Options {
   std::vector<std::string> runs;
@@ -31,25 +30,39 @@ struct Options {
 struct Column {
   std::string path;  // As the command line names it.
   RunMetrics metrics;
-  double floor_ppl = 0.0;
+  double floor_ppl = 0.0;         // In expectation.
+  double sample_floor_ppl = 0.0;  // On the sentences that it was measured on.
 };
 
 Column measured(const std::string& path, std::size_t threads) {
   const Checkpoint checkpoint = load_checkpoint(path);
-  const Experiment& experiment = checkpoint.experiment;
+  const Experiment experiment = checkpoint.experiment();
+  require_synthetic(experiment, path, "comparing runs");
+  SyntheticCorpusOptions corpus = synthetic_corpus_options(experiment);
+  corpus.train = 0;
+  const bool count_end = experiment.training.count_end;
   return {.path = path,
           .metrics = measure_run(checkpoint.model, experiment, threads),
-          .floor_ppl = synthetic_floor(synthetic_corpus_options(experiment), experiment.training.count_end).perplexity};
+          .floor_ppl = synthetic_floor(corpus, count_end).perplexity,
+          .sample_floor_ppl = synthetic_floor_on(make_synthetic_corpus(corpus).val, corpus, count_end).perplexity};
 }
 
 Json as_json(const std::vector<Column>& columns) {
   Json runs = Json::array();
   for (const Column& column : columns) {
+    const RunMetrics& metrics = column.metrics;
     Json run = {{"run", column.path},
-                {"floor_ppl", finite_or_null(column.floor_ppl)},
-                {"ppl_over_floor", finite_or_null(column.metrics.ppl / column.floor_ppl)}};
-    run.update(Json::parse(to_json(column.metrics)));
-    for (const char* of_training : {"ppl_by_epoch", "step_ms", "seconds"}) run.erase(of_training);
+                {"floor_ppl", column.floor_ppl},
+                {"sample_floor_ppl", column.sample_floor_ppl},
+                {"ppl_over_floor", metrics.ppl / column.sample_floor_ppl},
+                {"seed", metrics.seed},
+                {"attention", metrics.attention},
+                {"held_out", metrics.held_out},
+                {"ppl", metrics.ppl},
+                {"seen_only_ppl", metrics.seen_only_ppl},
+                {"feature_mse", metrics.feature_mse},
+                {"token_us", metrics.token_us}};
+    add_model_metrics(run, metrics);
     runs.push_back(std::move(run));
   }
   return {{"runs", std::move(runs)}};
@@ -97,7 +110,7 @@ class MetricTable {
 };
 
 std::string number(double value, int digits) {
-  return std::isfinite(value) ? fmt::format("{:.{}f}", value, digits) : "";
+  return std::isfinite(value) ? readable(value, digits) : "";
 }
 
 Value of_run(double RunMetrics::*value, int digits) {
@@ -119,8 +132,8 @@ std::string as_text(const Terminal& terminal, const std::vector<Column>& columns
   table.add("parameters", [](const Column& column) { return with_separators(column.metrics.parameters); });
   table.add("perplexity", of_run(&RunMetrics::ppl, 4));
   table.add("floor of reading only the past", [](const Column& column) { return number(column.floor_ppl, 4); });
-  table.add("perplexity / floor",
-            [](const Column& column) { return number(column.metrics.ppl / column.floor_ppl, 4); });
+  table.add("perplexity / floor, same sentences",
+            [](const Column& column) { return number(column.metrics.ppl / column.sample_floor_ppl, 4); });
   table.add("perplexity, seen words", of_run(&RunMetrics::seen_only_ppl, 4));
   table.add("feature MSE", of_run(&RunMetrics::feature_mse, 5));
   for (std::size_t i = 0; i < focus_words().size(); ++i) {
@@ -153,15 +166,14 @@ int compare(const Options& options) {
   std::vector<Column> columns;
   for (const std::string& path : options.runs) columns.push_back(measured(path, threads));
   const Terminal terminal(stdout);
-  terminal.print(options.json ? as_json(columns).dump(-1, ' ', false, Json::error_handler_t::replace) + '\n'
-                              : as_text(terminal, columns));
+  terminal.print(options.json ? as_json(columns).dump() + '\n' : terminal.flowed_lines(as_text(terminal, columns)));
   return 0;
 }
 
 }  // namespace
 
-Command compare_command(CLI::App& program) {
-  CLI::App* app = program.add_subcommand("compare", "Measure several models and lay them side by side");
+Command compare_command(CommandLine& program) {
+  CommandLine* app = program.add_subcommand("compare", "Measure several models and lay them side by side");
   const auto options = std::make_shared<Options>();
   app->add_option("RUN", options->runs, "Run folders or their model.safetensors")->required();
   app->add_option("--threads", options->threads, "Threads to compute with; the result is the same for any number")

@@ -5,8 +5,10 @@
 #include <optional>
 
 #include "command.h"
+#include "core/machine_memory.h"
 #include "io/file.h"
 #include "semfuse/error.h"
+#include "semfuse/synthetic_corpus.h"
 #include "settings.h"
 #include "terminal.h"
 
@@ -70,17 +72,17 @@ int write_corpus(const Options& options) {
   }
 
   const auto& held_out = corpus_options.held_out;
-  Terminal(stdout).print(fmt::format("{}: {} sentences\n{}: {} sentences\nseed {}; held out of training: {}\n",
-                                     train.string(), with_separators(corpus.train.size()), val.string(),
-                                     with_separators(corpus.val.size()), experiment.seed,
-                                     held_out.empty() ? "nothing" : fmt::format("{}", fmt::join(held_out, ", "))));
+  Terminal(stdout).print(fmt::format(
+      "{}: {} sentences\n{}: {} sentences\nseed {}; held out of training: {}\n", printable(train.string()),
+      with_separators(corpus.train.size()), printable(val.string()), with_separators(corpus.val.size()),
+      experiment.seed, held_out.empty() ? "nothing" : printable(fmt::format("{}", fmt::join(held_out, ", ")))));
   return 0;
 }
 
 }  // namespace
 
-Command corpus_command(CLI::App& program) {
-  CLI::App* app = program.add_subcommand("corpus", "Write the synthetic corpus as text, one sentence a line");
+Command corpus_command(CommandLine& program) {
+  CommandLine* app = program.add_subcommand("corpus", "Write the synthetic corpus as text, one sentence a line");
   const auto options = std::make_shared<Options>();
   app->add_option("--out", options->out,
                   "Folder to write train.txt and val.txt into; files there are never overwritten")

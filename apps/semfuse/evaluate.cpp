@@ -2,48 +2,61 @@
 
 #include <cmath>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "command.h"
-#include "io/json.h"
-#include "report/run_metrics.h"
 #include "semfuse/checkpoint.h"
+#include "semfuse/error.h"
 #include "semfuse/evaluation.h"
 #include "settings.h"
+#include "study/run_metrics.h"
+#include "table.h"
 #include "terminal.h"
+#include "text_evaluation.h"
 
 namespace semfuse {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 struct Options {
   std::string run;
   std::optional<std::string> seed;
   std::optional<std::string> sentences;
+  std::vector<std::string> data;
   std::optional<std::string> threads;
   bool json = false;
 };
 
-Json as_json(const Experiment& experiment, const Evaluation& result, const EntropyFloor& floor,
-             const RunMetrics& metrics) {
+// What the synthetic corpus' generator says of its sentences.
+struct Floors {
+  EntropyFloor here;      // On the sentences that the model is measured on.
+  EntropyFloor expected;  // Over all sentences.
+  FloorRatio ratio;
+};
+
+Json as_json(const Experiment& experiment, const Evaluation& result, const Floors& floors, const RunMetrics& metrics) {
+  const auto& [here, floor, ratio] = floors;
   Json json = {{"attention", to_string(result.attention)},
                {"seed", experiment.seed},
                {"sentences", experiment.corpus.val},
                {"positions", result.num_positions},
-               {"ppl", finite_or_null(result.perplexity)},
-               {"floor_ppl", finite_or_null(floor.perplexity)},
-               {"ppl_over_floor", finite_or_null(result.perplexity / floor.perplexity)},
-               {"seen_only_ppl", finite_or_null(result.seen_only_perplexity)},
-               {"seen_only_floor_ppl", finite_or_null(floor.seen_only_perplexity)},
-               {"held_out_ce", finite_or_null(result.held_out_cross_entropy)},
-               {"held_out_floor_ce", finite_or_null(floor.held_out_cross_entropy)},
-               {"after_held_out_ce", finite_or_null(result.after_held_out_cross_entropy)},
-               {"after_held_out_floor_ce", finite_or_null(floor.after_held_out_cross_entropy)},
-               {"feature_mse", finite_or_null(result.feature_mse)}};
-  const Json more = Json::parse(to_json(metrics));
-  for (const char* key : {"parameters", "focus", "controls", "samples"}) json[key] = more.at(key);
+               {"ppl", result.perplexity},
+               {"bits_per_byte", result.bits_per_byte},
+               {"floor_ppl", floor.perplexity},
+               {"sample_floor_ppl", here.perplexity},
+               {"ppl_over_floor", ratio.ratio},
+               {"ppl_over_floor_low", ratio.low},
+               {"ppl_over_floor_high", ratio.high},
+               {"seen_only_ppl", result.seen_only_perplexity},
+               {"seen_only_floor_ppl", floor.seen_only_perplexity},
+               {"seen_only_sample_floor_ppl", here.seen_only_perplexity},
+               {"held_out_ce", result.held_out_cross_entropy},
+               {"held_out_floor_ce", floor.held_out_cross_entropy},
+               {"held_out_sample_floor_ce", here.held_out_cross_entropy},
+               {"after_held_out_ce", result.after_held_out_cross_entropy},
+               {"after_held_out_floor_ce", floor.after_held_out_cross_entropy},
+               {"after_held_out_sample_floor_ce", here.after_held_out_cross_entropy},
+               {"feature_mse", result.feature_mse}};
+  add_model_metrics(json, metrics);
   return json;
 }
 
@@ -66,7 +79,7 @@ std::string more_metrics(const Terminal& terminal, const RunMetrics& metrics) {
 
   Table table({Table::Align::left, Table::Align::right});
   table.add({{.text = "asked for"},
-             {.text = "sentences"},
+             {.text = "tried"},
              {.text = "positive"},
              {.text = "negative"},
              {.text = "other"},
@@ -89,40 +102,64 @@ std::string more_metrics(const Terminal& terminal, const RunMetrics& metrics) {
          table.text(terminal, 2, 2);
 }
 
+// The floor is an expectation, a perplexity a measurement: what is within chance is called so.
+std::string ratio_text(const Evaluation& result, const FloorRatio& ratio) {
+  std::string text =
+      fmt::format("The model's perplexity is {} times the floor's on the same sentences", readable(ratio.ratio, 4));
+  if (std::isfinite(ratio.low))
+    text += fmt::format(" (95 %: {} to {})", readable(ratio.low, 4), readable(ratio.high, 4));
+  text += ".\n";
+  if (ratio.ratio >= 1.0) return text;
+  if (!(ratio.high < 1.0)) return text + "It is below the floor by chance: the interval holds 1.\n";
+  return text + (result.attention == AttentionMask::bidirectional
+                     ? "It is below the floor: its attention is bidirectional and reads what it predicts.\n"
+                     : "It is below the floor, by chance in one of 40 cases; see whether it looks ahead with "
+                       "`semfuse audit`.\n");
+}
+
 std::string as_text(const Terminal& terminal, const Experiment& experiment, const Evaluation& result,
-                    const EntropyFloor& floor, const RunMetrics& metrics) {
+                    const Floors& floors, const RunMetrics& metrics) {
+  const auto& [here, expected, ratio] = floors;
   Table table({Table::Align::left, Table::Align::right});
-  table.add({{}, {.text = "model"}, {.text = "floor"}, {.text = "ratio"}});
-  const auto add = [&](const char* what, double value, double lowest, bool with_ratio) {
+  table.add({{}, {.text = "model"}, {.text = "floor here"}, {.text = "expected"}});
+  const auto add = [&](const char* what, double value, double EntropyFloor::*floor) {
     if (std::isnan(value)) return;
     table.add({{.text = what},
-               {.text = fmt::format("{:.4f}", value)},
-               {.text = fmt::format("{:.4f}", lowest)},
-               {.text = with_ratio ? fmt::format("{:.4f}", value / lowest) : ""}});
+               {.text = readable(value, 4)},
+               {.text = readable(here.*floor, 4)},
+               {.text = readable(expected.*floor, 4)}});
   };
-  add("perplexity", result.perplexity, floor.perplexity, true);
-  add("perplexity, seen words", result.seen_only_perplexity, floor.seen_only_perplexity, true);
-  add("cross-entropy of a held-out word", result.held_out_cross_entropy, floor.held_out_cross_entropy, false);
-  add("cross-entropy after a held-out word", result.after_held_out_cross_entropy, floor.after_held_out_cross_entropy,
-      false);
+  add("perplexity", result.perplexity, &EntropyFloor::perplexity);
+  add("perplexity, seen words", result.seen_only_perplexity, &EntropyFloor::seen_only_perplexity);
+  add("cross-entropy of a held-out word", result.held_out_cross_entropy, &EntropyFloor::held_out_cross_entropy);
+  add("cross-entropy after a held-out word", result.after_held_out_cross_entropy,
+      &EntropyFloor::after_held_out_cross_entropy);
   std::string text = fmt::format(
       "{} attention, {} validation sentences of seed {}, {} positions ({})\n\n", to_string(result.attention),
       with_separators(experiment.corpus.val), experiment.seed, with_separators(result.num_positions),
       experiment.training.count_end ? "the one that reads <eos> counts, as in the paper" : "those with a target");
   text += table.text(terminal, 2, 2);
-  text += "\nThe floor is what a predictor that knows the generator reaches by reading only the past.\n";
-  if (result.perplexity < 0.98 * floor.perplexity) {
-    text +=
-        fmt::format("This model is below it: {}\n", result.attention == AttentionMask::bidirectional
-                                                        ? "its attention is bidirectional and reads what it predicts."
-                                                        : "something of it looks ahead; see `semfuse audit`.");
-  }
+  text +=
+      "\nThe floor is what a predictor that knows the generator reaches by reading only\n"
+      "the past: here on these very sentences, expected over all. Among seen words\n"
+      "alone a model that expects no held-out word can be below it.\n";
+  text += ratio_text(result, ratio);
   return text + more_metrics(terminal, metrics);
 }
 
 int run_evaluation(const Options& options) {
-  Checkpoint checkpoint = load_checkpoint(options.run);
-  Experiment& experiment = checkpoint.experiment;
+  const Checkpoint checkpoint = load_checkpoint(options.run);
+  Experiment experiment = checkpoint.experiment();
+  if (experiment.data.kind == DataKind::files) {
+    if (options.seed || options.sentences)
+      throw Error("--seed and --sentences draw the synthetic corpus; this model was trained on files, use --data");
+    evaluate_on_texts(checkpoint, experiment,
+                      {.data = options.data, .threads = parse_threads(options.threads), .json = options.json});
+    return 0;
+  }
+  if (!options.data.empty())
+    throw Error(
+        "--data is for models that were trained on files; this one knows the words of the synthetic corpus only");
   // The held-out words stay those of the training.
   experiment.corpus.held_out = synthetic_corpus_options(experiment).held_out;
   experiment.corpus.random_held_out = experiment.corpus.random_held_out_classes = false;
@@ -131,36 +168,43 @@ int run_evaluation(const Options& options) {
   SyntheticCorpusOptions corpus = synthetic_corpus_options(experiment);
   corpus.train = 0;
   const std::size_t threads = parse_threads(options.threads);
-  const Evaluation result = evaluate(checkpoint.model, make_synthetic_corpus(corpus).val,
+  const std::vector<Sentence> sentences = make_synthetic_corpus(corpus).val;
+  const Evaluation result = evaluate(checkpoint.model, sentences,
                                      {.held_out = corpus.held_out,
                                       .count_end = experiment.training.count_end,
                                       .max_length = experiment.corpus.max_length,
                                       .threads = threads});
-  const EntropyFloor floor = synthetic_floor(corpus, experiment.training.count_end);
-  const RunMetrics metrics = measure_run(checkpoint.model, experiment, threads);
+  const bool count_end = experiment.training.count_end;
+  const Floors floors = {.here = synthetic_floor_on(sentences, corpus, count_end),
+                         .expected = synthetic_floor(corpus, count_end),
+                         .ratio = perplexity_over_floor(result, sentences, corpus, count_end)};
+  const RunMetrics metrics = measure_run(checkpoint.model, experiment, sentences, result, threads);
   const Terminal terminal(stdout);
-  terminal.print(options.json ? as_json(experiment, result, floor, metrics).dump() + '\n'
-                              : as_text(terminal, experiment, result, floor, metrics));
+  terminal.print(options.json ? as_json(experiment, result, floors, metrics).dump() + '\n'
+                              : terminal.flowed_lines(as_text(terminal, experiment, result, floors, metrics)));
   return 0;
 }
 
 }  // namespace
 
-Command evaluate_command(CLI::App& program) {
-  CLI::App* app = program.add_subcommand(
+Command evaluate_command(CommandLine& program) {
+  CommandLine* app = program.add_subcommand(
       "evaluate", "Measure all of a model: perplexity beside the entropy floor, words, controls");
   const auto options = std::make_shared<Options>();
   app->add_option("RUN", options->run, "A run folder or its model.safetensors")->required();
   app->add_option("--seed", options->seed, "Draw the validation sentences by another seed (default: the run's)")
       ->type_name("N");
   app->add_option("--sentences", options->sentences, "Validation sentences (default: the run's)")->type_name("N");
+  app->add_option("--data", options->data, "Files to measure a model of texts on (default: the run's validation texts)")
+      ->type_name("FILE");
   app->add_option("--threads", options->threads, "Threads to compute with; the result is the same for any number")
       ->type_name("N");
   app->add_flag("--json", options->json, "Print one JSON object");
   app->footer(
       "Examples:\n"
       "  semfuse evaluate run\n"
-      "  semfuse evaluate run --seed 7 --sentences 5000 --json\n");
+      "  semfuse evaluate run --seed 7 --sentences 5000 --json\n"
+      "  semfuse evaluate model --data other.tsv\n");
   return {.app = app, .purpose = "this evaluation", .run = [options] { return run_evaluation(*options); }};
 }
 

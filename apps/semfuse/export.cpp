@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "command.h"
-#include "experiment/exported_model.h"
+#include "run/exported_model.h"
 #include "semfuse/checkpoint.h"
 #include "terminal.h"
 
@@ -26,8 +26,8 @@ int run(const Options& options) {
 
 }  // namespace
 
-Command export_command(CLI::App& program) {
-  CLI::App* app = program.add_subcommand("export", "Write a model for other programs, such as PyTorch");
+Command export_command(CommandLine& program) {
+  CommandLine* app = program.add_subcommand("export", "Write a model for other programs, such as PyTorch");
   const auto options = std::make_shared<Options>();
   app->add_option("RUN_OR_FILE", options->run, "A run folder or its model.safetensors")->required();
   app->add_option("--to", options->to, "Folder for model.safetensors, config.json and vocab.txt")

@@ -1,24 +1,25 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
+#include <cmath>
+#include <iostream>
 #include <limits>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "command.h"
+#include "generation/inexact_settings.h"
+#include "generation_text.h"
 #include "grammar_file.h"
 #include "semfuse/checkpoint.h"
 #include "semfuse/error.h"
 #include "semfuse/generator.h"
+#include "semfuse/paper_controls.h"
 #include "settings.h"
 #include "terminal.h"
 
 namespace semfuse {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 struct Options {
   std::string run;
@@ -42,6 +43,7 @@ struct Options {
   std::optional<std::string> mixture_top_p;
   std::optional<std::string> max_tokens;
   std::optional<std::string> threads;
+  bool from_input = false;
   bool greedy = false;
   bool json = false;
   bool explain = false;
@@ -63,23 +65,70 @@ std::vector<std::string> split_at_commas(const std::vector<std::string>& texts) 
 
 // Says what one of the paper's names became.
 KnobSetting read_knob(std::span<const Knob> knobs, const std::string& text) {
-  KnobSetting setting = parse_setting(knobs, text);
-  if (!text.starts_with(setting.knob + '=')) {
-    Terminal(stderr).print(fmt::format("semfuse: {} is read as {}\n", printable(text), to_string(knobs, setting)));
-  }
-  return setting;
+  const std::optional<KnobSetting> control = control_as_knob(knobs, text);
+  if (!control) return parse_setting(knobs, text);
+  notify(fmt::format("{} is read as {}", printable(text), to_string(knobs, *control)));
+  return *control;
 }
 
-GenerationRequest request_of(const Options& options, const LanguageModel& model) {
+// An option that would change nothing is a misunderstanding: it is refused, with what it needs.
+void refuse_ignored(const Options& options, const GenerationRequest& request, const ControlOptions& controls) {
+  const auto refuse = [](bool given, std::string_view message) {
+    if (given) throw Error(std::string(message));
+  };
+  const bool greedy = request.sampling.temperature == 0.0;
+  refuse(options.from_input && !options.prompt.empty(),
+         "--stdin reads the prompts, so --prompt is not needed; leave one out");
+  refuse(options.greedy && options.temperature,
+         "--greedy is --temperature 0, so it and --temperature exclude each other; leave one out");
+  refuse(greedy && (options.top_k || options.top_p),
+         "without temperature the most probable token is taken, whatever --top-k and --top-p keep; leave them out");
+  refuse(options.last_k && request.repetition.penalty == 1.0,
+         "--last-k says how many tokens --repetition-penalty is for; add --repetition-penalty");
+  refuse(options.soft_only && !controls.active(), "--soft-only is for controls; add --control");
+  const bool mixes = !controls.soft_only && std::abs(controls.polarity()) > controls.hard_above;
+  refuse(!mixes && (options.alpha || options.mixture_temperature || options.mixture_top_p),
+         "--alpha, --mixture-temperature and --mixture-top-p shape how adjectives of a hard request are drawn; add "
+         "--control pos_high=0.95 or neg_high=0.95 (above 0.6), without --soft-only");
+  const ClassMixture& mixture = controls.polarity() > 0.0 ? controls.positive : controls.negative;
+  refuse(options.nucleus && (greedy || request.sampling.top_p == 1.0) && !(mixes && mixture.top_p < 1.0),
+         "--nucleus says how --top-p is read; add --top-p");
+}
+
+// Each control once, and of two that work against each other only one.
+void read_controls(const std::vector<std::string>& assignments, ControlOptions& controls) {
+  std::vector<std::string> given;
+  for (const std::string& assignment : assignments) {
+    set_control(controls, assignment);
+    const std::string name = assignment.substr(0, assignment.find('='));
+    if (std::ranges::find(given, name) != given.end()) {
+      throw Error(fmt::format("control {} is set twice; set it once", name));
+    }
+    given.push_back(name);
+  }
+  const auto both = [&](const char* a, const char* b) {
+    return std::ranges::find(given, a) != given.end() && std::ranges::find(given, b) != given.end();
+  };
+  if (both("pos_high", "neg_high") && controls.pos_high > 0.0 && controls.neg_high > 0.0) {
+    throw Error(fmt::format("of pos_high and neg_high only the difference counts; set one of them, here {}={:.4g}",
+                            controls.polarity() >= 0.0 ? "pos_high" : "neg_high", std::abs(controls.polarity())));
+  }
+  if (both("str_high", "str_med") && controls.str_high > 0.0 && controls.str_med > 0.0) {
+    throw Error("of str_high and str_med only the larger counts; set one of them");
+  }
+}
+
+GenerationRequest request_of(const Options& options, const LanguageModel& model, const Generator& generator) {
   constexpr std::uint64_t kMost = std::numeric_limits<std::int64_t>::max();
   constexpr std::uint64_t kMostTokens = 100'000;
   GenerationRequest request;
+  ControlOptions controls;
   std::optional<std::string> grammar = options.grammar;
   if (options.preset) {
     const GenerationPreset& preset = generation_preset(*options.preset);
     request.sampling = preset.sampling;
     request.repetition = preset.repetition;
-    request.controls = preset.controls;
+    controls = preset.controls;
     if (!grammar) grammar = "one-clause";
   }
   request.prompt = options.prompt;
@@ -90,7 +139,7 @@ GenerationRequest request_of(const Options& options, const LanguageModel& model)
   request.sampling.top_k = parse_whole_number("--top-k", options.top_k, 0, kMost).value_or(request.sampling.top_k);
   request.sampling.top_p = parse_number("--top-p", options.top_p).value_or(request.sampling.top_p);
   if (options.nucleus) request.sampling.nucleus = *options.nucleus == "paper" ? Nucleus::paper : Nucleus::usual;
-  request.sampling.greedy = options.greedy;
+  if (options.greedy) request.sampling.temperature = 0.0;
   request.repetition.penalty =
       parse_number("--repetition-penalty", options.repetition_penalty).value_or(request.repetition.penalty);
   request.repetition.last_k =
@@ -100,24 +149,22 @@ GenerationRequest request_of(const Options& options, const LanguageModel& model)
   for (const std::string& text : options.knobs) request.knobs.push_back(read_knob(model.options().knobs, text));
   request_row(model.options().knobs, request.knobs);  // Throws if they do not fit together.
   request.guidance = parse_number("--guidance", options.guidance).value_or(request.guidance);
-  for (const std::string& assignment : split_at_commas(options.controls)) set_control(request.controls, assignment);
-  request.controls.soft_only = options.soft_only;
-  for (ClassMixture* mixture : {&request.controls.positive, &request.controls.negative}) {
+  read_controls(split_at_commas(options.controls), controls);
+  controls.soft_only = options.soft_only;
+  for (ClassMixture* mixture : {&controls.positive, &controls.negative}) {
     mixture->alpha = parse_number("--alpha", options.alpha).value_or(mixture->alpha);
     mixture->temperature =
         parse_number("--mixture-temperature", options.mixture_temperature).value_or(mixture->temperature);
     mixture->top_p = parse_number("--mixture-top-p", options.mixture_top_p).value_or(mixture->top_p);
   }
-  if (request.controls.active() && !grammar) {
+  refuse_ignored(options, request, controls);
+  request.rules = control_rules(controls, request.sampling, model);
+  if (!request.rules.empty() && !grammar) {
     throw Error(
         "--control acts where a grammar leaves a choice of adjectives, intensifiers or marks; add --grammar "
         "one-clause or a file of your own");
   }
-  if (grammar) {
-    request.grammar = std::make_shared<CompiledGrammar>(find_grammar(*grammar, model.feature_bank().lexicon()),
-                                                        TokenSurfaces::of(model.vocabulary()));
-    rule_settings(request.grammar->grammar(), model.options().knobs);  // Throws if the model cannot be asked for them.
-  }
+  if (grammar) request.grammar = generator.compile(find_grammar(*grammar, model.feature_bank().lexicon()));
   const bool rules_ask = request.grammar && !request.grammar->grammar().settings().empty();
   if (options.guidance && request.knobs.empty() && !rules_ask) {
     throw Error("--guidance goes past what knobs are set to; add --knob, or settings in a grammar");
@@ -125,191 +172,172 @@ GenerationRequest request_of(const Options& options, const LanguageModel& model)
   return request;
 }
 
-std::string_view name_of(Generation::Finish finish) {
-  return finish == Generation::Finish::ended ? "end" : "max_tokens";
-}
+// The requests of one call, some at a time: n of the request, or of each prompt that standard input has.
+class RequestSource {
+ public:
+  RequestSource(const GenerationRequest& request, std::uint64_t n, bool from_input)
+      : request_(request), n_(n), from_input_(from_input), prompts_left_(!from_input) {}
 
-std::string_view name_of(Generation::GrammarState state) {
-  switch (state) {
-    case Generation::GrammarState::complete:
-      return "complete";
-    case Generation::GrammarState::incomplete:
-      return "incomplete";
-    default:
-      return "none";
+  // False if there are no more.
+  bool next(std::vector<GenerationRequest>& requests) {
+    constexpr std::uint64_t kAtOnce = 512;  // Sentences appear while the next ones are in the making.
+    requests.clear();
+    while (requests.size() < kAtOnce && n_ > 0 && has_prompt()) {
+      requests.push_back(request_);
+      requests.back().index = made_++;
+      if (made_ == n_) prompts_left_ = false;
+    }
+    total_ += requests.size();
+    return !requests.empty();
   }
-}
+  std::uint64_t total() const { return total_; }
 
-Json choices_json(const std::vector<TokenExplanation::Choice>& choices) {
-  Json list = Json::array();
-  for (const auto& choice : choices) list.push_back({{"word", choice.word}, {"probability", choice.probability}});
-  return list;
-}
-
-Json token_json(const GeneratedToken& token) {
-  const TokenExplanation& e = *token.explanation;
-  return {{"word", token.word},
-          {"slot", token.slot ? Json(to_string(*token.slot)) : Json()},
-          {"forced", token.forced},
-          {"model", e.model},
-          {"grammar", e.grammar},
-          {"controls", e.controls},
-          {"sampler", e.sampler},
-          {"removed_by_grammar", e.removed_by_grammar},
-          {"removed_by_controls", e.removed_by_controls},
-          {"removed_by_sampler", e.removed_by_sampler},
-          {"settings", e.settings},
-          {"model_alone", choices_json(e.model_choices)},
-          {"drawn_from", choices_json(e.final_choices)}};
-}
-
-std::string json_line(const Generation& generation, bool explain) {
-  Json log_probabilities = Json::array();
-  Json tokens = Json::array();
-  for (const GeneratedToken& token : generation.tokens) {
-    tokens.push_back(token.word);
-    log_probabilities.push_back(token.log_probability);
+ private:
+  bool has_prompt() {
+    if (prompts_left_) return true;
+    if (!from_input_ || !std::getline(std::cin, request_.prompt)) return false;
+    if (request_.prompt.ends_with('\r')) request_.prompt.pop_back();
+    made_ = 0;  // A prompt is continued as by --prompt.
+    return prompts_left_ = true;
   }
-  Json object = {{"text", generation.text},
-                 {"prompt_tokens", generation.prompt_tokens},
-                 {"tokens", std::move(tokens)},
-                 {"log_probabilities", std::move(log_probabilities)},
-                 {"finish", name_of(generation.finish)},
-                 {"grammar_state", name_of(generation.grammar)}};
-  if (generation.unmet_controls) object["unmet_controls"] = true;
-  if (!generation.expected.empty()) object["expected"] = generation.expected;
-  if (explain) {
-    Json explanations = Json::array();
-    for (const GeneratedToken& token : generation.tokens) explanations.push_back(token_json(token));
-    object["explanation"] = std::move(explanations);
-  }
-  return object.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n';
-}
 
-std::string explained(const Terminal& terminal, const Generation& generation) {
-  const bool rules_ask = std::ranges::any_of(
-      generation.tokens, [](const GeneratedToken& token) { return !token.explanation->settings.empty(); });
-  std::string text = terminal.bold(printable(generation.text)) + '\n';
-  Table table({Table::Align::left, Table::Align::left, Table::Align::right, Table::Align::right, Table::Align::right,
-               Table::Align::right, Table::Align::right, Table::Align::left, Table::Align::left});
-  std::vector<Table::Cell> header = {{"word"},     {"slot"},  {"model"},   {"grammar"},
-                                     {"controls"}, {"drawn"}, {"removed"}, {"the model alone"}};
-  if (rules_ask) header.push_back({"setting"});
-  table.add(header);
-  for (const GeneratedToken& token : generation.tokens) {
-    const TokenExplanation& e = *token.explanation;
-    const auto number = [](double value) { return Table::Cell{.text = fmt::format("{:.3f}", value)}; };
-    std::vector<std::string> choices;
-    for (const auto& choice : e.model_choices)
-      choices.push_back(fmt::format("{} {:.2f}", printable(choice.word), choice.probability));
-    std::vector<Table::Cell> cells = {{.text = printable(token.word)},
-                                      {.text = token.forced ? "forced"
-                                               : token.slot ? std::string(to_string(*token.slot))
-                                                            : "",
-                                       .dim = true},
-                                      number(e.model),
-                                      number(e.grammar),
-                                      number(e.controls),
-                                      number(e.sampler),
-                                      number(e.removed_by_grammar + e.removed_by_controls),
-                                      {.text = fmt::format("{}", fmt::join(choices, "  ")), .dim = true}};
-    if (rules_ask) cells.push_back({.text = printable(fmt::format("{}", fmt::join(e.settings, ", ")))});
-    table.add(cells);
-  }
-  return text + table.text(terminal, 2, 2) + '\n';
-}
+  GenerationRequest request_;
+  std::uint64_t n_;
+  bool from_input_;
+  bool prompts_left_;  // Some of the n of this prompt are not made yet.
+  std::uint64_t made_ = 0;
+  std::uint64_t total_ = 0;
+};
 
 int generate(const Options& options) {
   const Checkpoint checkpoint = load_checkpoint(options.run);
-  const GenerationRequest request = request_of(options, checkpoint.model);
   const Generator generator(checkpoint.model, parse_threads(options.threads));
+  const GenerationRequest request = request_of(options, checkpoint.model, generator);
+  for (const std::string& line : inexact_settings(checkpoint.model, request)) notify(line);
+  RequestSource source(request,
+                       parse_whole_number("--n", options.n, 0, std::numeric_limits<std::int64_t>::max()).value(),
+                       options.from_input);
   const Terminal out(stdout);
-  constexpr std::uint64_t kAtOnce = 512;  // Sentences appear while the next ones are in the making.
-  const std::uint64_t n = parse_whole_number("--n", options.n, 0, std::numeric_limits<std::int64_t>::max()).value();
   std::uint64_t cut = 0;
+  std::uint64_t incomplete = 0;
   std::uint64_t unmet = 0;
+  std::uint64_t failed = 0;
+  std::string error;
   std::vector<GenerationRequest> requests;
-  for (std::uint64_t first = 0; first < n; first += requests.size()) {
-    requests.assign(std::min(kAtOnce, n - first), request);
-    for (std::size_t i = 0; i < requests.size(); ++i) requests[i].index = first + i;
+  for (bool first = true; source.next(requests); first = false) {
+    const std::vector<Generation> generations = generator.generate(requests);
+    if (!options.from_input &&
+        std::ranges::all_of(generations, [](const Generation& each) { return each.error.has_value(); })) {
+      throw Error(*generations.front().error);
+    }
+    // Not before: bad input is one line, which says what is wrong with it.
+    if (first && !request.grammar && checkpoint.model.options().attention == AttentionMask::bidirectional) {
+      notify("this model reads both ways and was not trained to generate; use --grammar, or train the preset semfuse");
+    }
     std::string text;
-    for (const Generation& generation : generator.generate(requests)) {
+    for (const Generation& generation : generations) {
+      if (generation.error) {
+        error = *generation.error;
+        ++failed;
+        if (!options.json) continue;
+      }
       text += options.json      ? json_line(generation, options.explain)
               : options.explain ? explained(out, generation)
                                 : printable(generation.text) + '\n';
-      if (generation.finish == Generation::Finish::out_of_tokens) ++cut;
-      if (generation.unmet_controls) ++unmet;
+      if (generation.grammar == Generation::GrammarState::incomplete) {
+        ++incomplete;
+      } else if (generation.finish == Generation::Finish::out_of_tokens) {
+        ++cut;
+      }
+      if (!generation.unmet.empty()) ++unmet;
     }
     out.print(text);
   }
+  const std::uint64_t n = source.total();
   if (cut > 0) {
-    Terminal(stderr).print(fmt::format("semfuse: {} of {} sentences reached --max-tokens {} before their end\n",
-                                       with_separators(cut), with_separators(n), request.max_tokens));
+    notify(fmt::format("{} of {} sentences reached --max-tokens {} before their end", with_separators(cut),
+                       with_separators(n), request.max_tokens));
+  }
+  if (incomplete > 0) {
+    notify(
+        fmt::format("{} of {} sentences are not in the language: --max-tokens {} ended them before the grammar "
+                    "did; raise it",
+                    with_separators(incomplete), with_separators(n), request.max_tokens));
   }
   if (unmet > 0) {
-    Terminal(stderr).print(
-        fmt::format("semfuse: in {} of {} sentences the grammar allowed nothing of what a control asks for\n",
-                    with_separators(unmet), with_separators(n)));
+    notify(fmt::format("in {} of {} sentences the grammar allowed nothing of what a control asks for",
+                       with_separators(unmet), with_separators(n)));
   }
-  return 0;
+  if (failed > 0) {
+    notify(fmt::format("{} of {} sentences failed, the last one since {}", with_separators(failed), with_separators(n),
+                       printable(error)));
+  }
+  return failed > 0 || incomplete > 0 ? 1 : 0;
 }
 
 }  // namespace
 
-Command generate_command(CLI::App& program) {
-  CLI::App* app = program.add_subcommand("generate", "Generate sentences with a trained model");
+Command generate_command(CommandLine& program) {
+  CommandLine* app = program.add_subcommand("generate", "Generate sentences with a trained model");
   const auto options = std::make_shared<Options>();
   std::vector<std::string> presets;
   for (const GenerationPreset& preset : generation_presets()) presets.push_back(preset.name);
   app->add_option("RUN", options->run, "A run folder or a .safetensors file")->required();
+  app->heading("What to generate");
   app->add_option("--n", options->n, "Number of sentences (1)")->type_name("N");
   app->add_option("--seed", options->seed, "Same seed, same sentences (1)")->type_name("N");
   app->add_option("--prompt", options->prompt, "How every sentence begins")->type_name("TEXT");
+  app->add_flag("--stdin", options->from_input, "A prompt each line of standard input; --n sentences of each");
   app->add_option("--grammar", options->grammar, "A GBNF file, or a built-in grammar: one-clause, two-clause, json")
       ->type_name("FILE");
-  app->add_option("--preset", options->preset,
-                  fmt::format("Settings of the paper's tables, with its grammar: {}", fmt::join(presets, ", ")))
-      ->type_name("NAME");
+  app->add_option("--max-tokens", options->max_tokens,
+                  "Most tokens of a sentence, prompt included; with a grammar it is closed in time (64)")
+      ->type_name("N");
+  app->heading("Knobs");
   app->add_option("--knob", options->knobs,
                   "NAME=VALUE, what the model is asked for: polarity=0.7, strength=0.35, mark=?:0.6,.:0.4; may be "
                   "repeated; `semfuse inspect RUN` lists a model's knobs")
-      ->type_name("SETTING")
-      ->allow_extra_args(false);
+      ->type_name("SETTING");
   app->add_option("--guidance", options->guidance,
-                  "How far past the knobs' settings; 1: as calibrated, 0: ignore them (1)")
+                  "How far past the knobs' settings, 0 to 20; 1: as calibrated, 0: as if nothing were set (1)")
       ->type_name("W");
+  app->heading("Sampling");
+  app->add_option("--temperature", options->temperature, "Divides the logits; 0 is greedy (1)")->type_name("T");
+  app->add_option("--top-k", options->top_k, "Keep the K most probable tokens; 0: all (0)")->type_name("K");
+  app->add_option("--top-p", options->top_p, "Keep the nucleus of this mass (1)")->type_name("P");
+  app->add_flag("--greedy", options->greedy, "Always the most probable token");
+  app->add_option("--repetition-penalty", options->repetition_penalty,
+                  "ln of it is taken off the logits of recent tokens (1: none)")
+      ->type_name("X");
+  app->add_option("--last-k", options->last_k, "How many tokens are recent (3)")->type_name("K");
+  app->heading("The paper's controls");
+  app->add_option("--preset", options->preset,
+                  fmt::format("Settings of the paper's tables, with its grammar: {}", fmt::join(presets, ", ")))
+      ->type_name("NAME");
   app->add_option("--control", options->controls,
                   fmt::format("NAME=VALUE,... from 0 to 1, with a grammar: {}", fmt::join(control_names(), ", ")))
-      ->type_name("LIST")
-      ->allow_extra_args(false);
+      ->type_name("LIST");
   app->add_flag("--soft-only", options->soft_only, "Controls only shift probabilities; nothing is ruled out");
   app->add_option("--alpha", options->alpha, "Share of the uniform part in the class mixture of hard requests")
       ->type_name("A");
   app->add_option("--mixture-temperature", options->mixture_temperature, "Temperature of the class mixture")
       ->type_name("T");
   app->add_option("--mixture-top-p", options->mixture_top_p, "Nucleus of the class mixture")->type_name("P");
-  app->add_option("--temperature", options->temperature, "Divides the logits; 0 is greedy (1)")->type_name("T");
-  app->add_option("--top-k", options->top_k, "Keep the K most probable tokens; 0: all (0)")->type_name("K");
-  app->add_option("--top-p", options->top_p, "Keep the nucleus of this mass (1)")->type_name("P");
   app->add_option("--nucleus", options->nucleus, "usual: the token that crosses the mass stays; paper: it goes (usual)")
-      ->check(CLI::IsMember({"usual", "paper"}));
-  app->add_option("--repetition-penalty", options->repetition_penalty,
-                  "ln of it is taken off the logits of recent tokens (1: none)")
-      ->type_name("X");
-  app->add_option("--last-k", options->last_k, "How many tokens are recent (3)")->type_name("K");
-  app->add_flag("--greedy", options->greedy, "Always the most probable token");
-  app->add_option("--max-tokens", options->max_tokens, "Most tokens of a sentence, prompt included (64)")
-      ->type_name("N");
-  app->add_option("--threads", options->threads, "The result is the same for any number (one for each processor)")
-      ->type_name("N");
+      ->choices({"usual", "paper"});
+  app->heading("");
   app->add_flag("--json", options->json, "One JSON object a line: text, tokens, log_probabilities, grammar_state, ...");
   app->add_flag("--explain", options->explain, "Token by token: the model alone, grammar, controls, sampler");
+  app->add_option("--threads", options->threads, "The result is the same for any number (one for each processor)")
+      ->type_name("N");
   app->footer(
-      "Without options the sentences follow the model's own distribution (<pad> and <bos> left out).\n\n"
+      "Without options the sentences follow the model's own distribution (<pad> and <bos> left out).\n"
+      "Exit code 1 if a sentence failed, or --max-tokens ended it before the grammar did.\n\n"
       "Examples:\n"
       "  semfuse generate run --n 5 --seed 1\n"
       "  semfuse generate run --grammar one-clause --prompt \"Carol starts the model,\"\n"
       "  semfuse generate run --n 5 --knob polarity=0.7 --knob strength=0.35 --knob 'mark=?:0.6,.:0.4'\n"
+      "  semfuse generate model --stdin <beginnings.txt\n"
       "  semfuse generate run --preset paper-positive --n 5\n"
       "  semfuse generate run --grammar one-clause --control neg_high=0.95,is_question=1 --explain\n");
   return {.app = app, .purpose = "generating", .run = [options] { return generate(*options); }};

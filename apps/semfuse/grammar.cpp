@@ -2,14 +2,16 @@
 
 #include <filesystem>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "command.h"
 #include "grammar_file.h"
+#include "io/json_writer.h"
 #include "semfuse/checkpoint.h"
+#include "semfuse/class_words.h"
 #include "semfuse/error.h"
 #include "semfuse/generator.h"
+#include "semfuse/synthetic_corpus.h"
 #include "terminal.h"
 
 namespace semfuse {
@@ -17,13 +19,12 @@ namespace semfuse {
 Grammar find_grammar(const std::string& name_or_path, const Lexicon& lexicon) {
   std::error_code ignored;
   const bool looks_like_path = name_or_path.find('/') != std::string::npos || name_or_path.ends_with(".gbnf");
-  if (looks_like_path || std::filesystem::exists(name_or_path, ignored)) return Grammar::load(name_or_path, lexicon);
-  return Grammar::builtin(name_or_path, lexicon);
+  if (looks_like_path || std::filesystem::exists(name_or_path, ignored))
+    return Grammar::load(name_or_path, words_of(lexicon));
+  return Grammar::builtin(name_or_path, words_of(lexicon));
 }
 
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 struct Options {
   std::string action;
@@ -54,7 +55,7 @@ void check(const Options& options, Report& report) {
   report.object = {{"grammar", options.grammar}, {"well_formed", false}, {"sentences", Json::array()}};
   std::optional<Checkpoint> checkpoint;
   if (options.run) checkpoint = load_checkpoint(*options.run);
-  const Lexicon lexicon = checkpoint ? checkpoint->model.feature_bank().lexicon() : Lexicon::synthetic();
+  const Lexicon lexicon = checkpoint ? checkpoint->model.feature_bank().lexicon() : synthetic_lexicon();
   const Grammar grammar = find_grammar(options.grammar, lexicon);
   report.object["well_formed"] = true;
   if (!grammar.settings().empty()) {
@@ -63,7 +64,7 @@ void check(const Options& options, Report& report) {
     report.object["settings"] = std::move(settings);
   }
   if (checkpoint) {
-    CompiledGrammar(grammar, TokenSurfaces::of(checkpoint->model.vocabulary()));
+    CompiledGrammar(grammar, token_surfaces(checkpoint->model));
     rule_settings(grammar, checkpoint->model.options().knobs);
   }
   report.text = fmt::format(
@@ -84,9 +85,7 @@ void check(const Options& options, Report& report) {
 
 int check(const Options& options) {
   Report report;
-  const auto print_json = [&report] {
-    Terminal(stdout).print(report.object.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n');
-  };
+  const auto print_json = [&report] { Terminal(stdout).print(report.object.dump() + '\n'); };
   try {
     check(options, report);
   } catch (const Error& error) {
@@ -97,17 +96,18 @@ int check(const Options& options) {
   if (options.json) {
     print_json();
   } else {
-    Terminal(stdout).print(report.text);
+    const Terminal terminal(stdout);
+    terminal.print(terminal.flowed_lines(report.text));
   }
   return report.all_accepted ? 0 : 1;
 }
 
 }  // namespace
 
-Command grammar_command(CLI::App& program) {
-  CLI::App* app = program.add_subcommand("grammar", "Check a grammar and sentences against it");
+Command grammar_command(CommandLine& program) {
+  CommandLine* app = program.add_subcommand("grammar", "Check a grammar and sentences against it");
   const auto options = std::make_shared<Options>();
-  app->add_option("ACTION", options->action, "check")->required()->check(CLI::IsMember({"check"}));
+  app->add_option("ACTION", options->action, "check")->required()->choices({"check"});
   app->add_option("FILE", options->grammar, "A GBNF file, or a built-in grammar: one-clause, two-clause, json")
       ->required();
   app->add_option("SENTENCE", options->sentences, "Sentences to look for in the language");

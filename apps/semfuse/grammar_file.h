@@ -4,6 +4,7 @@
 #include <string>
 
 #include "semfuse/grammar.h"
+#include "semfuse/lexicon.h"
 
 namespace semfuse {
 

@@ -4,23 +4,24 @@
 #include <array>
 #include <filesystem>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <numeric>
+#include <optional>
 
 #include "command.h"
-#include "experiment/checkpoint.h"
-#include "experiment/keys.h"
-#include "experiment/training_checkpoint.h"
-#include "experiment/value_json.h"
+#include "config/keys.h"
+#include "config/value_json.h"
+#include "io/json_writer.h"
 #include "io/tensor_archive.h"
+#include "run/checkpoint.h"
+#include "run/run_files.h"
+#include "run/training_checkpoint.h"
 #include "semfuse/error.h"
-#include "terminal.h"
+#include "table.h"
 
 namespace semfuse {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::ordered_json;
 
 struct Options {
   std::string path;
@@ -45,13 +46,15 @@ struct VocabularyWord {
 };
 
 std::vector<VocabularyWord> vocabulary_words(const Checkpoint& checkpoint) {
-  const std::vector<std::string> held_out = synthetic_corpus_options(checkpoint.experiment).held_out;
+  const std::optional<Experiment> experiment = checkpoint.find_experiment();
+  const std::vector<std::string> held_out =
+      experiment ? synthetic_corpus_options(*experiment).held_out : std::vector<std::string>();
   std::vector<VocabularyWord> words;
   for (std::size_t id = 0; id < checkpoint.model.vocabulary().size(); ++id) {
     const std::string& word = checkpoint.model.vocabulary().entries()[id];
     const LexiconEntry* entry = checkpoint.model.feature_bank().lexicon().find(word);
-    std::string group(to_string(entry == nullptr ? WordClass::other : entry->word_class));
-    if (entry != nullptr && entry->word_class == WordClass::adjective) {
+    std::string group = entry == nullptr ? WordClass::kOther : entry->word_class;
+    if (entry != nullptr && entry->word_class == WordClass::kAdjective) {
       group = entry->polarity < 0.0 ? "negative adjective" : "positive adjective";
     }
     if (id <= static_cast<std::size_t>(Vocabulary::kEos)) group = "special";
@@ -66,10 +69,8 @@ std::vector<std::string> feature_names(const LanguageModel& model) {
   return model.options().fusion ? model.feature_bank().names() : std::vector<std::string>();
 }
 
-std::string configuration_text(const Terminal& terminal, const Experiment& experiment) {
-  const ModelOptions& model = experiment.model;
-  const TrainingOptions& training = experiment.training;
-  const CorpusOptions& corpus = experiment.corpus;
+std::string configuration_text(const Terminal& terminal, const Checkpoint& checkpoint) {
+  const ModelOptions& model = checkpoint.model.options();
   Table table({Table::Align::left});
   const auto add = [&](const char* what, std::string text) { table.add({{.text = what}, {.text = std::move(text)}}); };
   add("attention", std::string(to_string(model.attention)));
@@ -78,13 +79,24 @@ std::string configuration_text(const Terminal& terminal, const Experiment& exper
                   model.heads, model.feed_forward, model.dropout,
                   model.fusion ? fmt::format("fusion with a feature head of {}", model.feature_head) : "no fusion"));
   for (const Knob& knob : model.knobs) add("knob", to_string(knob));
-  add("corpus", fmt::format("{} training and {} validation sentences", with_separators(corpus.train),
-                            with_separators(corpus.val)));
+  const std::optional<Experiment> experiment = checkpoint.find_experiment();
+  if (!experiment) {
+    add("training", "the file does not say, or it cannot be read");
+    return table.text(terminal, 2, 2);
+  }
+  const TrainingOptions& training = experiment->training;
+  const CorpusOptions& corpus = experiment->corpus;
+  if (experiment->data.kind == DataKind::files) {
+    add("texts", printable(fmt::format("{}", fmt::join(experiment->data.train, ", "))));
+  } else {
+    add("corpus", fmt::format("{} training and {} validation sentences", with_separators(corpus.train),
+                              with_separators(corpus.val)));
+  }
   add("training", fmt::format("{} epochs, batches of {}, learning rate {}, warmup {}", training.epochs, training.batch,
                               training.learning_rate, training.warmup));
   add("losses", fmt::format("features × {}, uniformity × {}, label smoothing {}", training.feature_loss,
                             training.uniformity_loss, training.label_smoothing));
-  add("seed", std::to_string(experiment.seed));
+  add("seed", std::to_string(experiment->seed));
   return table.text(terminal, 2, 2);
 }
 
@@ -162,16 +174,22 @@ std::string model_text(const Terminal& terminal, const std::string& file, const 
   const LanguageModel& model = checkpoint.model;
   const std::vector<std::string> features = feature_names(model);
   std::string text = fmt::format("{}: a semfuse model\n\n", printable(file));
-  text += terminal.bold("Configuration") + '\n' + configuration_text(terminal, checkpoint.experiment) + '\n';
+  text += terminal.bold("Configuration") + '\n' + configuration_text(terminal, checkpoint) + '\n';
   text += terminal.bold("Parameters") + '\n' + parameters_text(terminal, model) + '\n';
-  text += terminal.bold("Vocabulary") +
-          fmt::format(": {} entries; * held out of training\n", with_separators(model.vocabulary().size()));
-  text += vocabulary_text(terminal, checkpoint) + '\n';
-  text += terminal.bold("Features") +
-          fmt::format(": {}\n", features.empty() ? "none, the model has no fusion" : std::to_string(features.size()));
+  const std::string entries = with_separators(model.vocabulary().size());
+  if (model.tokenizer() != nullptr) {
+    text += terminal.bold("Tokenizer") + fmt::format(": {}, {} entries; `semfuse words list` shows them\n\n",
+                                                     to_string(model.tokenizer()->kind()), entries);
+  } else {
+    text += terminal.bold("Vocabulary") + fmt::format(": {} entries; * held out of training\n", entries);
+    text += vocabulary_text(terminal, checkpoint) + '\n';
+  }
+  text += terminal.bold("Features") + fmt::format(": {}\n", !features.empty()        ? std::to_string(features.size())
+                                                            : model.options().fusion ? "none"
+                                                                                     : "none, the model has no fusion");
   if (!features.empty()) {
     const FeatureOptions& options = model.feature_bank().options();
-    text += wrapped(features, 2, terminal.is_terminal() ? terminal.width() : 100) + '\n';
+    text += wrapped(features, 2, terminal.width()) + '\n';
     text += terminal.bold("Memberships") + fmt::format(": {} kernel, {}\n", to_string(options.kernel),
                                                        options.learn_kernel ? "learned" : "as configured");
     text += memberships_text(terminal, model.feature_bank());
@@ -182,7 +200,10 @@ std::string model_text(const Terminal& terminal, const std::string& file, const 
 Json model_json(const std::string& file, const Checkpoint& checkpoint) {
   const LanguageModel& model = checkpoint.model;
   Json configuration = Json::object();
-  for (const Key& key : experiment_keys()) configuration[key.full_name()] = to_json(key.get(checkpoint.experiment));
+  const std::optional<Experiment> experiment = checkpoint.find_experiment();
+  for (const Key& key : experiment ? experiment_keys() : std::vector<Key>()) {
+    configuration[key.full_name()] = to_json(key.get(*experiment));
+  }
   Json parameters = Json::array();
   for (const NamedParameter& parameter : model.parameters()) {
     parameters.push_back({{"name", parameter.name},
@@ -241,7 +262,7 @@ int inspect(const Options& options) {
   fs::path path = options.path;
   std::error_code ignored;
   if (fs::is_directory(path, ignored)) {
-    path /= "model.safetensors";
+    path = RunFiles{path}.model();
     if (!fs::exists(path, ignored))
       throw Error(fmt::format("{}: has no model.safetensors; name a run folder or a .safetensors file", options.path));
   }
@@ -249,9 +270,9 @@ int inspect(const Options& options) {
   const TensorArchive archive = TensorArchive::load(path);
   const auto format = archive.metadata().find("format");
   const bool is_ours = format != archive.metadata().end() && format->second.starts_with("semfuse-");
-  const bool is_model = is_ours && format->second != kTrainingFormat;
+  const bool is_model = is_ours && !is_training_format(format->second);
   const Terminal terminal(stdout);
-  const auto dumped = [](const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n'; };
+  const auto dumped = [](const Json& json) { return json.dump() + '\n'; };
   if (is_model) {
     const Checkpoint checkpoint = parse_checkpoint(archive, file);
     terminal.print(options.json ? dumped(model_json(file, checkpoint)) : model_text(terminal, file, checkpoint));
@@ -263,8 +284,8 @@ int inspect(const Options& options) {
 
 }  // namespace
 
-Command inspect_command(CLI::App& program) {
-  CLI::App* app = program.add_subcommand("inspect", "Show a model: configuration, parameters, vocabulary, features");
+Command inspect_command(CommandLine& program) {
+  CommandLine* app = program.add_subcommand("inspect", "Show a model: configuration, parameters, vocabulary, features");
   const auto options = std::make_shared<Options>();
   app->add_option("RUN_OR_FILE", options->path,
                   "A run folder or a .safetensors file; of one that is no semfuse model, its tensors are listed")

@@ -9,7 +9,7 @@
 namespace semfuse {
 namespace {
 
-constexpr std::array kSignals = {SIGINT, SIGTERM};
+constexpr std::array kSignals = {SIGINT, SIGTERM, SIGHUP};
 volatile std::sig_atomic_t caught = 0;
 
 void note(int number) {

@@ -1,9 +1,9 @@
-// Ctrl-C and SIGTERM as a question that a loop asks between two steps.
+// Ctrl-C, SIGTERM and a closed terminal (SIGHUP) as a question that a loop asks between two steps.
 #pragma once
 
 namespace semfuse {
 
-// While it lives, the first SIGINT or SIGTERM is only noted; a second one ends the program at once. One at a time.
+// While it lives, the first of these signals is only noted; a second one ends the program at once. One at a time.
 // A signal that was ignored from the start, as under nohup or in a shell's background, stays ignored.
 class InterruptGuard {
  public:

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <utility>
 
 #include "semfuse/error.h"
 
@@ -22,7 +21,8 @@ Progress::Progress(const Terminal& terminal, bool quiet, std::size_t epochs, std
       first_step_(first_step),
       total_steps_(total_steps),
       begin_(Clock::now()),
-      last_shown_(begin_) {}
+      last_shown_(begin_),
+      status_(terminal) {}
 
 void Progress::step(const StepReport& report, double seconds) {
   if (quiet_) return;
@@ -38,25 +38,23 @@ void Progress::step(const StepReport& report, double seconds) {
   const double elapsed = std::chrono::duration<double>(now - begin_).count();
   const double eta =
       elapsed / static_cast<double>(report.step - first_step_) * static_cast<double>(total_steps_ - report.step);
+  const bool has_bar = terminal_.is_terminal();
   const std::string text = fmt::format(
-      "epoch {}/{}  step {}/{}  loss {:.4f}  {} tokens/s  ETA {}", report.epoch, epochs_, report.step, total_steps_,
-      report.loss, with_separators(static_cast<std::uint64_t>(tokens_per_second_)), duration(std::ceil(eta)));
-  if (!terminal_.is_terminal()) return print(text + '\n');
-  // A line that reached the last column would wrap and could not be taken back.
-  const std::string cut = text.substr(0, terminal_.width() - 1);
-  print(fmt::format("\r{:<{}}", cut, shown_));
-  shown_ = cut.size();
+      "epoch {}/{}{}  loss {}  {} tokens/s  ETA {}", report.epoch, epochs_,
+      has_bar ? std::string() : fmt::format("  step {}/{}", report.step, total_steps_), readable(report.loss, 4),
+      with_separators(static_cast<std::uint64_t>(tokens_per_second_)), duration(std::ceil(eta)));
+  print(has_bar ? status_.shown(static_cast<double>(report.step) / static_cast<double>(total_steps_), text)
+                : text + '\n');
 }
 
 void Progress::line(std::string_view text) {
   if (quiet_) return;
   clear();
-  print(fmt::format("{}\n", text));
+  print(terminal_.flowed(text, 2) + '\n');
 }
 
 void Progress::clear() {
-  if (shown_ == 0) return;
-  print('\r' + std::string(std::exchange(shown_, 0), ' ') + '\r');
+  if (const std::string text = status_.cleared(); !text.empty()) print(text);
 }
 
 void Progress::print(const std::string& text) {

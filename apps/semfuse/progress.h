@@ -1,4 +1,4 @@
-// What a training run shows while it runs: one line kept up to date on a terminal, a line now and then elsewhere.
+// What a training run shows while it runs: a bar kept up to date on a terminal, a line now and then elsewhere.
 #pragma once
 
 #include <chrono>
@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "semfuse/trainer.h"
-#include "terminal.h"
+#include "status_line.h"
 
 namespace semfuse {
 
@@ -39,7 +39,7 @@ class Progress {
   std::chrono::steady_clock::time_point begin_;
   std::chrono::steady_clock::time_point last_shown_;
   double tokens_per_second_ = 0.0;  // Of about the last two seconds.
-  std::size_t shown_ = 0;           // Characters of the line that stands on the terminal.
+  StatusLine status_;
   std::string failure_;
 };
 

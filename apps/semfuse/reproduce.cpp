@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <chrono>
 #include <cmath>
 #include <filesystem>
 #include <memory>
@@ -10,18 +9,18 @@
 #include "interrupt.h"
 #include "io/file.h"
 #include "report/reproduction.h"
-#include "semfuse/checkpoint.h"
 #include "semfuse/error.h"
 #include "semfuse/evaluation.h"
-#include "semfuse/trainer.h"
+#include "semfuse/synthetic_corpus.h"
 #include "settings.h"
+#include "study_progress.h"
+#include "table.h"
 #include "terminal.h"
 
 namespace semfuse {
 namespace {
 
 namespace fs = std::filesystem;
-using Clock = std::chrono::steady_clock;
 
 constexpr std::uint64_t kFirstSeed = 111;  // The paper's.
 
@@ -36,56 +35,6 @@ struct Options {
   bool json = false;
 };
 
-double seconds_since(Clock::time_point begin) {
-  return std::chrono::duration<double>(Clock::now() - begin).count();
-}
-
-// One line kept up to date on a terminal; elsewhere a line for each run.
-class OverallProgress {
- public:
-  OverallProgress(std::size_t runs, std::size_t done) : runs_(runs), done_(done), already_(done) {}
-
-  void show(const std::string& run, double share_of_run) {
-    if (!terminal_.is_terminal() || Clock::now() - last_ < std::chrono::milliseconds(100)) return;
-    last_ = Clock::now();
-    const double worked = static_cast<double>(done_ - already_) + share_of_run;
-    const double left = static_cast<double>(runs_ - done_) - share_of_run;
-    const std::string eta = worked > 0.02 ? duration(std::ceil(seconds_since(begin_) / worked * left)) : "...";
-    std::string text =
-        fmt::format("{} of {} runs done  {} {:.0f} %  ETA {}", done_, runs_, run, share_of_run * 100.0, eta);
-    text = text.substr(0, terminal_.width() - 1);
-    terminal_.print(fmt::format("\r{:<{}}", text, shown_));
-    shown_ = text.size();
-  }
-  void run_done(const std::string& line) {
-    ++done_;
-    clear();
-    terminal_.print(line + '\n');
-  }
-  void clear() {
-    if (shown_ > 0) terminal_.print('\r' + std::string(shown_, ' ') + '\r');
-    shown_ = 0;
-  }
-
- private:
-  Terminal terminal_{stderr};
-  std::size_t runs_;
-  std::size_t done_;
-  std::size_t already_;
-  std::size_t shown_ = 0;
-  Clock::time_point begin_ = Clock::now();
-  Clock::time_point last_ = begin_;
-};
-
-struct PlannedRun {
-  std::string model;  // "baseline" or "fusion"
-  Experiment experiment;
-  fs::path folder;
-
-  fs::path metrics_path() const { return folder / "metrics.json"; }
-  std::string name() const { return fmt::format("{}, seed {}", model, experiment.seed); }
-};
-
 // What options of this command decide: folders and the report's words depend on them.
 void require_same_words_and_seed(const Experiment& before, const Experiment& after) {
   const CorpusOptions &was = before.corpus, &is = after.corpus;
@@ -96,8 +45,8 @@ void require_same_words_and_seed(const Experiment& before, const Experiment& aft
   }
 }
 
-std::vector<PlannedRun> plan(const Options& options) {
-  std::vector<PlannedRun> runs;
+std::vector<PaperRun> plan(const Options& options) {
+  std::vector<PaperRun> runs;
   const std::uint64_t seeds = options.quick ? 1 : parse_whole_number("--seeds", options.seeds, 1, 1000).value();
   for (std::uint64_t i = 0; i < seeds; ++i) {
     for (const char* model : {"baseline", "fusion"}) {
@@ -108,70 +57,10 @@ std::vector<PlannedRun> plan(const Options& options) {
       apply_settings(experiment, options.settings);
       require_same_words_and_seed(unchanged, experiment);
       validate(experiment);
-      runs.push_back(
-          {model, experiment, fs::path(options.out) / "runs" / fmt::format("{}-{}", model, experiment.seed)});
+      runs.push_back({model, experiment});
     }
   }
   return runs;
-}
-
-std::string config_of(const Experiment& experiment) {
-  return to_toml(experiment);
-}
-
-// The metrics of a run that an earlier call finished. Throws Error if it was another experiment.
-std::optional<RunMetrics> finished(const PlannedRun& run) {
-  std::error_code ignored;
-  if (!fs::exists(run.metrics_path(), ignored)) return std::nullopt;
-  const std::string config = read_text(run.folder / "config.toml");
-  if (config != config_of(run.experiment)) {
-    throw Error(fmt::format("{}: was trained with other settings; choose another --out", run.folder.string()));
-  }
-  return parse_run_metrics(read_text(run.metrics_path()), run.metrics_path().string());
-}
-
-void create_folder(const fs::path& path) {
-  std::error_code code;
-  fs::create_directories(path, code);
-  if (code) throw Error(fmt::format("{}: cannot create the folder: {}", path.string(), code.message()));
-}
-
-// Trains and measures; nothing if a signal came in between. The metrics are written last: a run without them is begun
-// anew.
-std::optional<RunMetrics> train_and_measure(const PlannedRun& run, std::size_t threads, const InterruptGuard& interrupt,
-                                            OverallProgress& progress) {
-  const auto begin = Clock::now();
-  const Experiment& experiment = run.experiment;
-  const SyntheticCorpusOptions corpus_options = synthetic_corpus_options(experiment);
-  const Corpus corpus = make_synthetic_corpus(corpus_options);
-  LanguageModel model(experiment.model, Vocabulary::from_words(synthetic_corpus_words()),
-                      FeatureBank(Lexicon::synthetic(), experiment.features), experiment.seed);
-  Trainer trainer(model, corpus.train, experiment.training,
-                  {.seed = experiment.seed, .threads = threads, .max_length = experiment.corpus.max_length});
-  const EvaluationOptions evaluation_options = {.held_out = corpus_options.held_out,
-                                                .count_end = experiment.training.count_end,
-                                                .max_length = experiment.corpus.max_length,
-                                                .threads = threads};
-  std::vector<double> ppl_by_epoch;
-  double training_seconds = 0.0;
-  while (!trainer.done()) {
-    if (interrupt.signal() != 0) return std::nullopt;
-    const auto step_begin = Clock::now();
-    const StepReport report = trainer.step();
-    training_seconds += seconds_since(step_begin);
-    progress.show(run.name(), static_cast<double>(report.step) / static_cast<double>(trainer.total_steps()));
-    if (report.ends_epoch) ppl_by_epoch.push_back(evaluate(model, corpus.val, evaluation_options).perplexity);
-  }
-  RunMetrics metrics = measure_run(model, experiment, threads);
-  metrics.ppl_by_epoch = ppl_by_epoch;
-  metrics.step_ms = training_seconds / static_cast<double>(trainer.total_steps()) * 1e3;
-  metrics.seconds = seconds_since(begin);
-
-  create_folder(run.folder);
-  save_checkpoint(run.folder / "model.safetensors", model, experiment);
-  write_atomically(run.folder / "config.toml", config_of(experiment));
-  write_atomically(run.metrics_path(), to_json(metrics));
-  return metrics;
 }
 
 std::string cell(const Metric& metric) {
@@ -184,6 +73,24 @@ std::string cell(const Metric& metric) {
 
 std::string published_text(double value) {
   return std::isfinite(value) ? fmt::format("{:.4g}", value) : "-";
+}
+
+std::string floor_text(const Reproduction& reproduction) {
+  std::string text = fmt::format(
+      "The encoder is bidirectional and sees its target: for a model that reads only the past the floor is perplexity "
+      "{:.3f}, in expectation",
+      reproduction.entropy_floor_ppl);
+  const FloorComparison baseline = compare_with_floor(reproduction, false);
+  if (!std::isfinite(baseline.over_floor.mean)) return text + '.';
+  const auto times = [](const Estimate& over) {
+    std::string number = readable(over.mean, 4);
+    if (std::isfinite(over.low))
+      number += fmt::format(" (95 %: {} to {})", readable(over.low, 4), readable(over.high, 4));
+    return number;
+  };
+  text += fmt::format(", and {:.3f} on the same sentences.", estimate(baseline.floors).mean);
+  return text + fmt::format(" Perplexity is {} times the latter for the baseline, {} for fusion.",
+                            times(baseline.over_floor), times(compare_with_floor(reproduction, true).over_floor));
 }
 
 std::string summary(const Terminal& terminal, const Reproduction& reproduction) {
@@ -208,40 +115,43 @@ std::string summary(const Terminal& terminal, const Reproduction& reproduction) 
                                                       : "-"},
                      {.text = claim.verdict}});
   }
-  return table.text(terminal, 0, 2) + '\n' + claim_table.text(terminal, 0, 2) +
-         fmt::format(
-             "\nThe encoder is bidirectional and sees its target: a model that reads only the past cannot be below "
-             "perplexity {:.3f}.\n",
-             reproduction.entropy_floor_ppl);
+  return table.text(terminal, 0, 2) + '\n' + claim_table.text(terminal, 0, 2) + '\n' +
+         broken(floor_text(reproduction), terminal.width()) + '\n';
 }
 
 int reproduce(const Options& options) {
-  if (options.out.empty()) throw Error("--out is empty; name a folder");
+  StudyFolder folder(options.out, "reproduction");
   const std::size_t threads = parse_threads(options.threads);
-  const std::vector<PlannedRun> runs = plan(options);
+  const std::vector<PaperRun> runs = plan(options);
   const InterruptGuard interrupt;
 
   Reproduction reproduction{.baseline = {}, .fusion = {}, .paper_held_out = options.held_out == "paper"};
   std::vector<std::optional<RunMetrics>> metrics;
   std::size_t already = 0;
-  for (const PlannedRun& run : runs) {
-    metrics.push_back(finished(run));
+  for (const PaperRun& run : runs) {
+    metrics.push_back(finished_run(folder, run));
     if (metrics.back()) ++already;
   }
-  create_folder(options.out);  // Before minutes of work, not after.
+  folder.open();  // Before minutes of work, not after.
   if (already > 0)
     Terminal(stderr).print(fmt::format("{} of {} runs were done before; going on\n", already, runs.size()));
-  OverallProgress progress(runs.size(), already);
+  StudyProgress progress;
+  std::size_t done = already;
   for (std::size_t i = 0; i < runs.size(); ++i) {
     if (!metrics[i]) {
-      metrics[i] = train_and_measure(runs[i], threads, interrupt, progress);
+      metrics[i] = train_and_measure(folder, runs[i], threads, [&](double share) {
+        progress.show(fmt::format("{} of {} runs done  {} {:.0f} %", done, runs.size(), runs[i].title(), share * 100.0),
+                      (static_cast<double>(done - already) + share) / static_cast<double>(runs.size() - already));
+        return interrupt.signal() == 0;
+      });
       if (!metrics[i]) {
         progress.clear();
-        Terminal(stderr).print("semfuse: stopped; the same command goes on from the finished runs\n");
+        notify("stopped; the same command goes on from the finished runs");
         return 128 + interrupt.signal();
       }
-      progress.run_done(fmt::format("{}: perplexity {:.3f}, seen-only {:.3f}, {}", runs[i].name(), metrics[i]->ppl,
-                                    metrics[i]->seen_only_ppl, duration(metrics[i]->seconds)));
+      ++done;
+      progress.line(fmt::format("{}: perplexity {:.3f}, seen-only {:.3f}, {}", runs[i].title(), metrics[i]->ppl,
+                                metrics[i]->seen_only_ppl, duration(metrics[i]->seconds)));
     }
     reproduction.seconds += metrics[i]->seconds;
     (runs[i].model == "fusion" ? reproduction.fusion : reproduction.baseline).push_back(*metrics[i]);
@@ -250,36 +160,35 @@ int reproduce(const Options& options) {
   reproduction.entropy_floor_ppl =
       synthetic_floor(synthetic_corpus_options(experiment), experiment.training.count_end).perplexity;
 
-  const fs::path out = options.out;
+  const fs::path& out = folder.path();
   const std::string results = results_json(reproduction);
   write_atomically(out / "results.json", results);
   write_atomically(out / "report.html", report_page(reproduction));
   if (options.markdown) write_atomically(*options.markdown, results_markdown(reproduction));
   const Terminal terminal(stdout);
   terminal.print(options.json ? results
-                              : summary(terminal, reproduction) +
+                              : terminal.flowed_lines(summary(terminal, reproduction)) +
                                     fmt::format("\n{}: the whole report\n{}: its numbers\n",
-                                                (out / "report.html").string(), (out / "results.json").string()));
+                                                printable((out / "report.html").string()),
+                                                printable((out / "results.json").string())));
   return 0;
 }
 
 }  // namespace
 
-Command reproduce_command(CLI::App& program) {
-  CLI::App* app = program.add_subcommand(
+Command reproduce_command(CommandLine& program) {
+  CommandLine* app = program.add_subcommand(
       "reproduce", "Train the paper's two models over seeds and lay our numbers beside the published ones");
   const auto options = std::make_shared<Options>();
   app->add_option("--out", options->out, "Folder for runs, results.json and report.html; finished runs there are kept")
       ->type_name("DIR")
       ->required();
-  CLI::Option* seeds = app->add_option("--seeds", options->seeds, "Number of seeds, from 111 on (3)")->type_name("N");
+  CommandOption* seeds = app->add_option("--seeds", options->seeds, "Number of seeds, from 111 on (3)")->type_name("N");
   app->add_flag("--quick", options->quick, "One seed")->excludes(seeds);
   app->add_option("--held-out", options->held_out,
                   "paper: its six words; random: three of each polarity, by the seed (paper)")
-      ->check(CLI::IsMember({"paper", "random"}));
-  app->add_option("--set", options->settings, "Change a setting of every run; may be repeated")
-      ->type_name("KEY=VALUE")
-      ->allow_extra_args(false);
+      ->choices({"paper", "random"});
+  app->add_option("--set", options->settings, "Change a setting of every run; may be repeated")->type_name("KEY=VALUE");
   app->add_option("--threads", options->threads, "Threads to compute with (one for each processor)")->type_name("N");
   app->add_option("--markdown", options->markdown, "Also write the tables as Markdown")->type_name("FILE");
   app->add_flag("--json", options->json, "Print results.json instead of tables");

@@ -1,7 +1,6 @@
 #include "settings.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <charconv>
 #include <cmath>
@@ -13,7 +12,6 @@ namespace semfuse {
 namespace {
 
 constexpr std::size_t kMaxThreads = 1024;
-constexpr double kBytesPerGiB = 1024.0 * 1024.0 * 1024.0;
 
 }  // namespace
 
@@ -70,12 +68,12 @@ std::size_t parse_threads(const std::optional<std::string>& text) {
   return parse_whole_number("--threads", text, 1, kMaxThreads).value_or(0);
 }
 
-void require_memory(double bytes, std::string_view purpose, std::string_view advice) {
-  const double available =
-      static_cast<double>(::sysconf(_SC_PHYS_PAGES)) * static_cast<double>(::sysconf(_SC_PAGESIZE));
-  if (available <= 0.0 || bytes <= available) return;
-  throw Error(fmt::format("not enough memory for {}: it needs about {:.1f} GiB, this machine has {:.1f}; {}", purpose,
-                          bytes / kBytesPerGiB, available / kBytesPerGiB, advice));
+void require_synthetic(const Experiment& experiment, std::string_view path, std::string_view purpose) {
+  if (experiment.data.kind == DataKind::synthetic) return;
+  throw Error(
+      fmt::format("{}: was trained on files, and {} is for models of the synthetic corpus; measure it with "
+                  "`semfuse evaluate`",
+                  path, purpose));
 }
 
 }  // namespace semfuse

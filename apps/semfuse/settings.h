@@ -28,7 +28,7 @@ std::optional<double> parse_number(std::string_view option, const std::optional<
 // Reads `--threads`: 0, one for each processor, without a text. Throws Error.
 std::size_t parse_threads(const std::optional<std::string>& text);
 
-// Throws Error if the machine has not that much memory: an allocation succeeds long before its pages are there.
-void require_memory(double bytes, std::string_view purpose, std::string_view advice);
+// Throws Error that names the command's purpose ("comparing runs") if the experiment's texts are files.
+void require_synthetic(const Experiment& experiment, std::string_view path, std::string_view purpose);
 
 }  // namespace semfuse

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <filesystem>
 #include <limits>
@@ -11,13 +10,17 @@
 #include "command.h"
 #include "core/nearest_word.h"
 #include "features/knob_index.h"
+#include "generation/inexact_settings.h"
 #include "interrupt.h"
 #include "io/file.h"
+#include "io/lock_file.h"
 #include "report/knob_report.h"
-#include "run_folder.h"
 #include "semfuse/checkpoint.h"
 #include "semfuse/error.h"
 #include "settings.h"
+#include "study/sweep_levels.h"
+#include "study_progress.h"
+#include "table.h"
 #include "terminal.h"
 
 namespace semfuse {
@@ -33,6 +36,9 @@ struct Options {
   std::optional<std::string> n;
   std::optional<std::string> seed;
   std::optional<std::string> guidance;
+  std::optional<std::string> temperature;
+  std::optional<std::string> top_k;
+  std::optional<std::string> top_p;
   std::optional<std::string> threads;
   std::optional<std::string> out;
   bool json = false;
@@ -58,13 +64,38 @@ std::string summary(const Terminal& terminal, const std::vector<Knob>& knobs, co
     }
     text += terminal.bold(fmt::format("{}", fmt::join(sweep.knobs, " + "))) +
             fmt::format("  mean absolute error {:.3f}", sweep.mean_absolute_error);
-    if (sweep.spearman) text += fmt::format(", Spearman {:.3f}, falls {}", *sweep.spearman, sweep.violations);
+    if (sweep.spearman) {
+      text += sweep.gaps.empty() ? fmt::format(", Spearman {:.3f}", *sweep.spearman) : ", no Spearman";
+      text += fmt::format(", falls {}", sweep.violations);
+    }
     if (sweep.mean_side_effect > 0.0) {
       text += fmt::format(", side effect {:.3f} (largest {:.3f})", sweep.mean_side_effect, sweep.largest_side_effect);
     }
+    for (const std::string& gap : sweep.gaps) text += "\n" + gap;
     text += "\n" + table.text(terminal, 2, 2) + '\n';
   }
   return text;
+}
+
+constexpr const char* kLevels = "levels.jsonl";
+constexpr const char* kLock = "sweep.lock";  // Of the process that measures.
+
+// The name of a folder that is missing, empty or holds a sweep. Throws Error for one with something else in it.
+fs::path checked_folder(const std::string& name) {
+  const fs::path path = fs::path(name).has_filename() ? fs::path(name) : fs::path(name).parent_path();
+  if (path.empty()) throw Error("--out is empty; name a folder");
+  std::error_code ignored;
+  if (!fs::exists(path, ignored) || fs::exists(path / kLevels, ignored) || fs::exists(path / kLock, ignored))
+    return path;
+  if (fs::is_directory(path, ignored) && fs::is_empty(path, ignored)) return path;
+  throw Error(fmt::format("{}: is already there and is no sweep to go on with; choose another --out", path.string()));
+}
+
+void say_what_will_not_hold(const std::vector<Knob>& swept, const SweepOptions& sweep) {
+  GenerationRequest request;
+  request.sampling = sweep.sampling;
+  request.guidance = sweep.guidance;
+  for (const std::string& line : inexact_knobs(swept, request)) notify(line);
 }
 
 int run_sweep(const Options& options) {
@@ -74,6 +105,10 @@ int run_sweep(const Options& options) {
   sweep.seed =
       parse_whole_number("--seed", options.seed, 0, std::numeric_limits<std::int64_t>::max()).value_or(sweep.seed);
   sweep.guidance = parse_number("--guidance", options.guidance).value_or(sweep.guidance);
+  sweep.sampling.temperature = parse_number("--temperature", options.temperature).value_or(sweep.sampling.temperature);
+  sweep.sampling.top_k =
+      parse_whole_number("--top-k", options.top_k, 0, std::numeric_limits<std::int64_t>::max()).value_or(0);
+  sweep.sampling.top_p = parse_number("--top-p", options.top_p).value_or(sweep.sampling.top_p);
   sweep.combinations = options.all;
   if (options.all && !options.knobs.empty()) throw Error("--all sweeps every knob; leave --knob out");
   const std::size_t threads = parse_threads(options.threads);
@@ -83,36 +118,70 @@ int run_sweep(const Options& options) {
   for (const Knob& knob : knobs) names.push_back(knob.name);
   if (names.empty())
     throw Error(fmt::format("{}: the model has no knobs; train one that has (model.knobs)", options.run));
+  std::vector<std::string> measurable;  // A text does not say of itself what a column said of it.
+  for (const Knob& knob : knobs) {
+    if (!knob.of_column) measurable.push_back(knob.name);
+  }
   for (const std::string& name : options.knobs) {
     if (std::find(names.begin(), names.end(), name) == names.end()) {
       throw Error(fmt::format("--knob: there is no knob \"{}\"{}; knobs of this model are {}", printable(name),
                               did_you_mean(name, names), fmt::join(names, ", ")));
     }
+    if (std::find(measurable.begin(), measurable.end(), name) == measurable.end()) {
+      throw Error(
+          fmt::format("--knob: {} is of a column, and a text does not say what its column would; knobs that can "
+                      "be swept: {}",
+                      name, measurable.empty() ? "none" : fmt::format("{}", fmt::join(measurable, ", "))));
+    }
   }
+  if (measurable.empty()) {
+    throw Error(
+        fmt::format("{}: its knobs are all of columns, and a text does not say what its column would; add one "
+                    "of the text itself, such as \"length: scalar of length from 1 to 30\"",
+                    options.run));
+  }
+  const std::vector<std::string> swept_names = options.knobs.empty() ? measurable : options.knobs;
+  std::vector<Knob> swept;
+  for (const Knob& knob : knobs) {
+    if (std::ranges::find(swept_names, knob.name) != swept_names.end()) swept.push_back(knob);
+  }
+  const InterruptGuard interrupt;  // Before there is a folder: who sees it may send the signal.
   fs::path folder;
+  std::optional<LockFile> lock;
+  std::optional<SweepLevels> levels;  // What an earlier call measured, and what this one does.
   if (options.out) {
-    folder = RunFolder::checked(*options.out);
+    folder = checked_folder(*options.out);
     std::error_code code;
     fs::create_directories(folder, code);
     if (code) throw Error(fmt::format("{}: cannot create the folder: {}", folder.string(), code.message()));
+    lock.emplace(folder / kLock, "sweeping into it");
+    levels.emplace(folder / kLevels, sweep_identity(checkpoint.model, sweep));
   }
+  if (!options.quiet) say_what_will_not_hold(swept, sweep);
 
-  const Terminal err(stderr);
-  const InterruptGuard interrupt;
-  const auto begin = std::chrono::steady_clock::now();
-  const std::optional<SweepResult> result =
-      sweep_knobs(checkpoint.model, options.knobs, sweep, threads, [&](std::size_t done, std::size_t all) {
-        if (err.is_terminal() && !options.quiet) {
-          const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-          const double left = seconds / static_cast<double>(done) * static_cast<double>(all - done);
-          err.print(done == all ? std::string("\r\x1b[K")
-                                : fmt::format("\r\x1b[Klevel {} of {}  ETA {}", done, all, duration(left)));
-        }
-        return interrupt.signal() == 0;
-      });
+  StudyProgress progress(options.quiet);
+  if (levels && levels->size() > 0)
+    progress.line(fmt::format("{} measured before; going on", counted(levels->size(), "level")));
+  std::size_t told = 0;
+  SweepHooks hooks;
+  hooks.go_on = [&](const SweepProgress& now) {
+    const std::string text = fmt::format("{} of {} levels done", now.levels_done, now.levels);
+    progress.show(
+        text, static_cast<double>(now.sentences_done) / static_cast<double>(std::max<std::size_t>(now.sentences, 1)));
+    if (!progress.is_live() && now.levels_done > told) progress.line(text), told = now.levels_done;
+    return interrupt.signal() == 0;
+  };
+  if (levels) {
+    hooks.known = [&](const std::string& level) { return levels->find(level); };
+    hooks.measured = [&](const std::string& level, const std::vector<Realised>& realised) {
+      levels->keep(level, realised);
+    };
+  }
+  const std::optional<SweepResult> result = sweep_knobs(checkpoint.model, swept_names, sweep, threads, hooks);
+  progress.clear();
   if (!result) {
-    err.print("\nsemfuse: stopped; nothing was written\n");
-    if (options.out) fs::remove(folder);
+    notify(options.out ? "stopped; the same command goes on from the finished levels"
+                       : "stopped; with --out DIR a sweep can go on");
     return 128 + interrupt.signal();
   }
   if (options.out) {
@@ -128,7 +197,7 @@ int run_sweep(const Options& options) {
   const Terminal out(stdout);
   if (options.json) out.print(sweep_json(knobs, sweep, *result));
   if (options.json || options.quiet) return 0;
-  out.print(summary(out, knobs, *result));
+  out.print(out.flowed_lines(summary(out, knobs, *result)));
   if (options.out)
     out.print(fmt::format("{} has the plots and results.json\n", printable((folder / "report.html").string())));
   return 0;
@@ -136,27 +205,37 @@ int run_sweep(const Options& options) {
 
 }  // namespace
 
-Command sweep_command(CLI::App& program) {
-  CLI::App* app =
+Command sweep_command(CommandLine& program) {
+  CommandLine* app =
       program.add_subcommand("sweep", "Measure what a model does with its knobs: requested against realised");
   const auto options = std::make_shared<Options>();
   app->add_option("RUN", options->run, "A run folder or a .safetensors file")->required();
+  app->heading("What to measure");
   app->add_option("--knob", options->knobs, "Sweep this knob only; may be repeated (default: every knob by itself)")
-      ->type_name("NAME")
-      ->allow_extra_args(false);
+      ->type_name("NAME");
   app->add_flag("--all", options->all, "Every knob by itself, every pair, and all together");
   app->add_option("--levels", options->levels, "Levels from end to end of a knob's range; a distribution has 12 (11)")
       ->type_name("N");
   app->add_option("--n", options->n, "Sentences a level (1000)")->type_name("N");
   app->add_option("--seed", options->seed, "Same seed, same sentences (1)")->type_name("N");
-  app->add_option("--guidance", options->guidance, "How far past the setting; 1: as calibrated (1)")->type_name("W");
-  app->add_option("--out", options->out, "Folder for results.json, table.md, report.html and plots, made anew")
+  app->heading("Sampling");
+  app->add_option("--guidance", options->guidance,
+                  "How far past the setting, 0 to 20; 1: as calibrated, 0: as if nothing were set (1)")
+      ->type_name("W");
+  app->add_option("--temperature", options->temperature, "Divides the logits; shares of knobs stay; 0 is greedy (1)")
+      ->type_name("T");
+  app->add_option("--top-k", options->top_k, "Keep the K most probable tokens; 0: all (0)")->type_name("K");
+  app->add_option("--top-p", options->top_p, "Keep the nucleus of this mass (1)")->type_name("P");
+  app->heading("");
+  app->add_option("--out", options->out,
+                  "Folder for results.json, table.md, report.html and plots; levels measured there are kept")
       ->type_name("DIR");
-  app->add_option("--threads", options->threads, "The result is the same for any number (one for each processor)")
-      ->type_name("N");
   app->add_flag("--json", options->json, "Print one JSON object: knobs.NAME.levels, .mae, .spearman, ...");
   app->add_flag("--quiet", options->quiet, "Print nothing");
+  app->add_option("--threads", options->threads, "The result is the same for any number (one for each processor)")
+      ->type_name("N");
   app->footer(
+      "Ctrl-C stops; with --out the same command goes on from the finished levels.\n\n"
       "Examples:\n"
       "  semfuse sweep run\n"
       "  semfuse sweep run --knob polarity --levels 11 --n 1000 --out polarity\n"

@@ -17,6 +17,9 @@ namespace semfuse {
 namespace {
 
 constexpr std::size_t kUsualWidth = 80;
+// Outside of these COLUMNS is a mistake.
+constexpr std::size_t kNarrowest = 20;
+constexpr std::size_t kWidest = 10'000;
 
 bool wants_colour() {
   const char* no_colour = std::getenv("NO_COLOR");
@@ -32,7 +35,29 @@ Terminal::Terminal(std::FILE* file)
 std::size_t Terminal::width() const {
   winsize size{};
   if (is_terminal_ && ::ioctl(::fileno(file_), TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
-  return kUsualWidth;
+  const char* columns = is_terminal_ ? nullptr : std::getenv("COLUMNS");
+  const std::size_t width = columns == nullptr ? 0 : std::strtoul(columns, nullptr, 10);
+  return kNarrowest <= width && width <= kWidest ? width : kUsualWidth;
+}
+
+std::string Terminal::flowed(std::string_view sentence, std::size_t indent) const {
+  return is_terminal_ ? broken(sentence, width(), indent) : std::string(sentence);
+}
+
+std::string Terminal::flowed_lines(std::string_view text) const {
+  if (!is_terminal_) return std::string(text);
+  std::string result;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    const std::string_view line = text.substr(0, end);
+    const bool fits = num_characters(line) <= width();
+    result += fits ? std::string(line) : broken(line, width(), std::min(line.find_first_not_of(' '), end) + 2);
+    text.remove_prefix(end);
+    if (text.empty()) break;
+    result += '\n';
+    text.remove_prefix(1);
+  }
+  return result;
 }
 
 void Terminal::print(std::string_view text) const {
@@ -48,15 +73,16 @@ std::string Terminal::styled(std::string_view text, std::string_view code) const
   return has_colour_ ? fmt::format("\x1b[{}m{}\x1b[0m", code, text) : std::string(text);
 }
 
+void notify(std::string_view sentence) {
+  const Terminal terminal(stderr);
+  terminal.print(terminal.flowed(fmt::format("semfuse: {}", printable(sentence))) + '\n');
+}
+
 std::string printable(std::string_view text) {
   std::string result;
   for (std::size_t i = 0; i < text.size();) {
     const std::size_t length = utf8_character_length(text.substr(i));
-    const auto byte = static_cast<unsigned char>(text[i]);
-    // U+0080 to U+009F are control characters too.
-    const bool control =
-        byte < 0x20 || byte == 0x7F || (length == 2 && byte == 0xC2 && static_cast<unsigned char>(text[i + 1]) < 0xA0);
-    if (length == 0 || control) {
+    if (length == 0 || is_unsafe_to_show(text.substr(i, length))) {
       result += '?';
     } else {
       result += text.substr(i, length);
@@ -82,6 +108,15 @@ std::string with_separators(std::uint64_t number) {
     text += digits[i];
   }
   return text;
+}
+
+std::string counted(std::uint64_t number, std::string_view thing) {
+  return fmt::format("{} {}{}", with_separators(number), thing, number == 1 ? "" : "s");
+}
+
+std::string readable(double number, int digits) {
+  constexpr double kTooLong = 1e6;
+  return std::abs(number) < kTooLong ? fmt::format("{:.{}f}", number, digits) : fmt::format("{:.4g}", number);
 }
 
 std::string duration(double seconds) {
@@ -110,37 +145,51 @@ std::string wrapped(const std::vector<std::string>& words, std::size_t indent, s
   return text + '\n';
 }
 
-std::vector<std::size_t> Table::column_widths() const {
-  std::vector<std::size_t> widths;
-  for (const auto& row : rows_) {
-    widths.resize(std::max(widths.size(), row.size()));
-    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], num_characters(row[i].text));
+namespace {
+
+// The end of the word that the text begins with. A command in backquotes, which a person will copy, is one word where a
+// line of `room` can hold it.
+std::size_t end_of_word(std::string_view text, std::size_t room) {
+  const std::size_t end = std::min(text.find(' '), text.size());
+  if (std::ranges::count(text.substr(0, end), '`') % 2 == 0) return end;
+  const std::size_t closing = text.find('`', end);
+  const std::size_t whole = closing == text.npos ? end : std::min(text.find(' ', closing), text.size());
+  return num_characters(text.substr(0, whole)) <= room ? whole : end;
+}
+
+}  // namespace
+
+std::string broken(std::string_view text, std::size_t width, std::size_t indent, std::size_t first) {
+  std::string result;
+  std::size_t column = first;
+  std::size_t line_begin = first;
+  const auto new_line = [&] {
+    result += '\n' + std::string(indent, ' ');
+    column = line_begin = indent;
+  };
+  for (; text.starts_with(' '); text.remove_prefix(1)) {
+    result += ' ';
+    line_begin = ++column;
   }
-  return widths;
-}
-
-std::size_t Table::width(std::size_t gap) const {
-  std::size_t sum = 0;
-  for (const std::size_t width : column_widths()) sum += width + gap;
-  return sum < gap ? 0 : sum - gap;
-}
-
-std::string Table::text(const Terminal& terminal, std::size_t indent, std::size_t gap) const {
-  const std::vector<std::size_t> widths = column_widths();
-  std::string text;
-  for (const auto& row : rows_) {
-    text.append(indent, ' ');
-    for (std::size_t i = 0; i < row.size(); ++i) {
-      const std::size_t padding = widths[i] - num_characters(row[i].text);
-      const bool right = alignments_[std::min(i, alignments_.size() - 1)] == Align::right;
-      if (right) text.append(padding, ' ');
-      text += row[i].dim ? terminal.dim(row[i].text) : row[i].text;
-      if (i + 1 == row.size()) break;
-      text.append((right ? 0 : padding) + gap, ' ');
+  while (!text.empty()) {
+    const std::size_t end = end_of_word(text, width - std::min(indent, width));
+    std::string_view word = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    const bool continues = column > line_begin;
+    if (continues && column + 1 + num_characters(word) > width) {
+      new_line();
+    } else if (continues) {
+      result += ' ';
+      ++column;
     }
-    text += '\n';
+    for (; !word.empty(); ++column) {
+      if (column >= width && column > line_begin) new_line();
+      const std::size_t length = std::max<std::size_t>(utf8_character_length(word), 1);
+      result += word.substr(0, length);
+      word.remove_prefix(length);
+    }
   }
-  return text;
+  return result;
 }
 
 }  // namespace semfuse

@@ -2,17 +2,15 @@
 
 #include <algorithm>
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "command.h"
-#include "experiment/verification.h"
+#include "io/json_writer.h"
+#include "run/verification.h"
 #include "semfuse/error.h"
 #include "terminal.h"
 
 namespace semfuse {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 struct Options {
   std::string path;
@@ -27,11 +25,15 @@ int run(const Options& options) {
     for (const Finding& finding : findings) {
       list.push_back({{"file", finding.path.string()}, {"whole", finding.whole}, {"text", finding.text}});
     }
-    terminal.print(list.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n');
+    terminal.print(list.dump() + '\n');
   } else {
     for (const Finding& finding : findings) {
-      const char* verdict = finding.whole ? "whole  " : "DAMAGED";
-      terminal.print(fmt::format("{}  {}  {}\n", verdict, printable(finding.path.string()), printable(finding.text)));
+      constexpr std::size_t kIndent = 9;  // Behind the verdict.
+      const std::string line = fmt::format("{:9}{}  {}", finding.whole ? "whole" : "DAMAGED",
+                                           printable(finding.path.string()), printable(finding.text));
+      const std::string shown = terminal.flowed(line, kIndent);
+      const std::string verdict = shown.substr(0, kIndent);
+      terminal.print((finding.whole ? terminal.green(verdict) : terminal.red(verdict)) + shown.substr(kIndent) + '\n');
     }
   }
   const auto damaged = std::count_if(findings.begin(), findings.end(), [](const auto& f) { return !f.whole; });
@@ -44,8 +46,8 @@ int run(const Options& options) {
 
 }  // namespace
 
-Command verify_command(CLI::App& program) {
-  CLI::App* app = program.add_subcommand("verify", "Check a file or a run: structure, checksum, finite numbers");
+Command verify_command(CommandLine& program) {
+  CommandLine* app = program.add_subcommand("verify", "Check a file or a run: structure, checksum, finite numbers");
   const auto options = std::make_shared<Options>();
   app->add_option("RUN_OR_FILE", options->path, "A run folder or a .safetensors file")->required();
   app->add_flag("--json", options->json, "Print one JSON list");

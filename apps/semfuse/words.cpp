@@ -2,19 +2,19 @@
 
 #include <algorithm>
 #include <memory>
-#include <nlohmann/json.hpp>
+#include <optional>
 
 #include "command.h"
 #include "io/file.h"
-#include "run_folder.h"
+#include "io/json_writer.h"
+#include "io/output_folder.h"
+#include "run/run_files.h"
 #include "semfuse/checkpoint.h"
 #include "semfuse/error.h"
-#include "terminal.h"
+#include "table.h"
 
 namespace semfuse {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 struct Options {
   std::string run;
@@ -23,8 +23,35 @@ struct Options {
   bool json = false;
 };
 
+// Says of each word what training did not teach the model about such words; of many, of the first few.
+void warn_of_unfamiliar(const Checkpoint& checkpoint, const std::vector<LexiconEntry>& words) {
+  constexpr std::size_t kMost = 10;
+  const std::optional<Experiment> experiment = checkpoint.find_experiment();
+  const bool grades = experiment && experiment->training.polarity_jitter > 0.0;
+  const std::vector<std::string> doubts = unfamiliar_words(checkpoint.model, words, grades);
+  for (std::size_t i = 0; i < std::min(kMost, doubts.size()); ++i) notify(printable(doubts[i]));
+  if (doubts.size() > kMost) notify(fmt::format("and {} more like these", doubts.size() - kMost));
+  if (!doubts.empty())
+    notify("such words may turn up anywhere in a free sentence; a grammar keeps them in their place");
+}
+
+// The configuration that trained the model, with the lexicon beside it that it may name, so that both repeat the
+// training. A model that does not say, or whose lexicon is gone, has no config.toml; no training wrote this folder in
+// any case, and none can go on in it: it holds no log and no checkpoints.
+void write_experiment(const RunFiles& files, const Checkpoint& checkpoint, const std::filesystem::path& run) {
+  const std::optional<Experiment> experiment = checkpoint.find_experiment();
+  if (!experiment) return;
+  if (experiment->lexicon == RunFiles::kLexicon) {
+    std::error_code ignored;
+    const RunFiles before{std::filesystem::is_directory(run, ignored) ? run : run.parent_path()};
+    if (!std::filesystem::exists(before.lexicon(), ignored)) return;
+    write_atomically(files.lexicon(), read_text(before.lexicon()));
+  }
+  write_atomically(files.config(), checkpoint.config);
+}
+
 int add_words(const Options& options) {
-  const std::filesystem::path path = RunFolder::checked(options.out);
+  const std::filesystem::path path = OutputFolder::checked(options.out);
   const Checkpoint checkpoint = load_checkpoint(options.run);
   const std::vector<LexiconEntry> words = Lexicon::load(options.lexicon).entries();
   const LanguageModel larger = [&] {
@@ -34,13 +61,19 @@ int add_words(const Options& options) {
       throw Error(fmt::format("{}: {}", options.lexicon, error.what()));
     }
   }();
-  // No training wrote this folder, and none can go on in it: it holds no log and no checkpoints.
-  std::error_code code;
-  std::filesystem::create_directories(path, code);
-  if (code) throw Error(fmt::format("{}: cannot create the folder: {}", path.string(), code.message()));
-  const std::filesystem::path file = path / "model.safetensors";
-  save_checkpoint(file, larger, checkpoint.experiment);
-  write_atomically(path / "config.toml", to_toml(checkpoint.experiment));
+  warn_of_unfamiliar(checkpoint, words);
+  const OutputFolder folder(path);
+  const RunFiles files{path};
+  const std::filesystem::path file = files.model();
+  try {
+    save_checkpoint(file, larger, checkpoint.config);
+    write_experiment(files, checkpoint, options.run);
+  } catch (const Error&) {  // What stays would be in the way of another attempt.
+    std::error_code ignored;
+    for (const std::filesystem::path& written : {file, files.lexicon(), files.config()})
+      std::filesystem::remove(written, ignored);
+    throw;
+  }
   Terminal(stdout).print(fmt::format("{} {} added, {} in all; {} holds them\n", words.size(),
                                      words.size() == 1 ? "word" : "words", larger.vocabulary().size(),
                                      printable(file.string())));
@@ -56,7 +89,9 @@ const char* speaks_through(const LanguageModel& model, std::size_t id) {
 int list_words(const Options& options) {
   const Checkpoint checkpoint = load_checkpoint(options.run);
   const LanguageModel& model = checkpoint.model;
-  const std::vector<std::string> held_out = synthetic_corpus_options(checkpoint.experiment).held_out;
+  const std::optional<Experiment> experiment = checkpoint.find_experiment();
+  const std::vector<std::string> held_out =
+      experiment ? synthetic_corpus_options(*experiment).held_out : std::vector<std::string>();
   // A closed vocabulary has words that training never showed too: the held-out ones, whose identity is noise.
   const auto was_seen = [&](std::size_t id) {
     return model.seen()[id] &&
@@ -69,10 +104,10 @@ int list_words(const Options& options) {
   for (std::size_t id = static_cast<std::size_t>(Vocabulary::kEos) + 1; id < model.vocabulary().size(); ++id) {
     const std::string& word = model.vocabulary().entries()[id];
     const LexiconEntry* entry = model.feature_bank().lexicon().find(word);
-    std::string description(to_string(entry == nullptr ? WordClass::other : entry->word_class));
-    if (entry != nullptr && entry->word_class == WordClass::adjective)
+    std::string description = entry == nullptr ? WordClass::kOther : entry->word_class;
+    if (entry != nullptr && (entry->word_class == WordClass::kAdjective || entry->polarity != 0.0))
       description += fmt::format(" {:+}", entry->polarity);
-    if (entry != nullptr && entry->word_class == WordClass::intensifier)
+    if (entry != nullptr && (entry->word_class == WordClass::kIntensifier || entry->strength != 0.0))
       description += fmt::format(" {}", entry->strength);
     const char* speech = model.options().output_features ? speaks_through(model, id)
                          : was_seen(id)                  ? "own identity"
@@ -84,32 +119,30 @@ int list_words(const Options& options) {
                {.text = speech}});
     list.push_back({{"id", id},
                     {"word", word},
-                    {"class", to_string(entry == nullptr ? WordClass::other : entry->word_class)},
+                    {"class", entry == nullptr ? WordClass::kOther : entry->word_class},
                     {"polarity", entry == nullptr ? 0.0 : entry->polarity},
                     {"strength", entry == nullptr ? 0.0 : entry->strength},
                     {"seen", was_seen(id)},
                     {"features_alone", !model.seen()[id]}});
   }
   const Terminal terminal(stdout);
-  terminal.print(options.json
-                     ? Json{{"words", std::move(list)}}.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n'
-                     : table.text(terminal, 0, 2));
+  terminal.print(options.json ? Json{{"words", std::move(list)}}.dump() + '\n' : table.text(terminal, 0, 2));
   return 0;
 }
 
 }  // namespace
 
-Command words_command(CLI::App& program) {
-  CLI::App* app = program.add_subcommand("words", "List the words of a model, or add some by describing them");
-  app->require_subcommand(1);
+Command words_command(CommandLine& program) {
+  CommandLine* app = program.add_subcommand("words", "List the words of a model, or add some by describing them");
+  app->require_subcommand();
   const auto options = std::make_shared<Options>();
-  CLI::App* add = app->add_subcommand("add", "Add words to a trained model without training");
+  CommandLine* add = app->add_subcommand("add", "Add words to a trained model without training");
   add->add_option("RUN", options->run, "A run folder or its model.safetensors")->required();
   add->add_option("--lexicon", options->lexicon, "The words: tab-separated word, class, polarity, strength")
       ->type_name("FILE")
       ->required();
   add->add_option("--out", options->out, "Folder for the larger model, made anew")->type_name("RUN2")->required();
-  CLI::App* list = app->add_subcommand("list", "Show which words were seen in training");
+  CommandLine* list = app->add_subcommand("list", "Show which words were seen in training");
   list->add_option("RUN", options->run, "A run folder or its model.safetensors")->required();
   list->add_flag("--json", options->json, "Print one JSON object");
   add->footer(
@@ -121,7 +154,6 @@ Command words_command(CLI::App& program) {
       "Examples:\n"
       "  semfuse words list run\n"
       "  semfuse words list run --json\n");
-  for (CLI::App* command : {add, list}) command->allow_extras();
   app->footer(
       "Examples:\n"
       "  semfuse words list run\n"

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "semfuse/dataset.h"
 #include "semfuse/language_model.h"
 
 namespace semfuse {
@@ -20,7 +21,10 @@ struct EvaluationOptions {
 struct Evaluation {
   AttentionMask attention = AttentionMask::causal;  // A perplexity means nothing without it.
   std::size_t num_positions = 0;
-  double perplexity = 0.0;            // exp of the mean cross-entropy, without label smoothing.
+  double perplexity = 0.0;  // exp of the mean cross-entropy, without label smoothing.
+  // All of the cross-entropy, in bits, by the bytes of the text and one for the end of each: what models of different
+  // tokenizers can be compared by. NaN if the bytes are not known.
+  double bits_per_byte = 0.0;
   double seen_only_perplexity = 0.0;  // The same over positions whose target is not held out; NaN if there is none.
   double feature_mse = 0.0;           // Of the features read back; NaN without fusion.
 
@@ -28,6 +32,8 @@ struct Evaluation {
   // is no such position.
   double held_out_cross_entropy = 0.0;
   double after_held_out_cross_entropy = 0.0;
+
+  std::vector<double> sentence_nats;  // Cross-entropy of each sentence, summed over its positions.
 };
 
 // The result is the same for any number of threads. Throws Error for an unknown or held-out word that the vocabulary
@@ -35,20 +41,9 @@ struct Evaluation {
 Evaluation evaluate(const LanguageModel& model, std::span<const Sentence> sentences,
                     const EvaluationOptions& options = {});
 
-// What a predictor that knows the generator reaches on the synthetic corpus' validation sentences, in expectation: no
-// model that reads only the past is below it. Exact, from the generator's probabilities.
-struct EntropyFloor {
-  double nats = 0.0;       // Entropy of a sentence.
-  double positions = 0.0;  // Expected number of positions.
-  double perplexity = 0.0;
-  double seen_only_perplexity = 0.0;  // Over positions whose target is not held out.
-  double held_out_cross_entropy = 0.0;
-  double after_held_out_cross_entropy = 0.0;
-};
-
-// With count_end the certain position that reads <eos> counts too: 14.8 positions in the paper's corpus instead
-// of 13.8.
-EntropyFloor synthetic_floor(const SyntheticCorpusOptions& corpus, bool count_end);
+// The same for texts that are encoded already: by the model's vocabulary and for its features. Of the options,
+// max_length does not matter.
+Evaluation evaluate(const LanguageModel& model, const Dataset& dataset, const EvaluationOptions& options = {});
 
 // Whether anything at a position changes when only later text does.
 struct Audit {

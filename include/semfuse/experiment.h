@@ -7,9 +7,10 @@
 #include <string_view>
 #include <vector>
 
-#include "semfuse/corpus.h"
 #include "semfuse/feature_bank.h"
 #include "semfuse/language_model.h"
+#include "semfuse/synthetic_corpus.h"
+#include "semfuse/tokenizer.h"
 #include "semfuse/trainer.h"
 
 namespace semfuse {
@@ -25,11 +26,54 @@ struct CorpusOptions {
   bool random_held_out_classes = false;  // Likewise a subject, a verb, an object, an adjective of each polarity.
 };
 
+// Where the texts of an experiment come from.
+enum class DataKind {
+  synthetic,  // The paper's corpus, drawn: CorpusOptions say how.
+  files       // A person's own: DataOptions say which, TextOptions how they become tokens.
+};
+
+// What becomes of a text that is longer than a model reads.
+enum class LongTexts {
+  split,  // It becomes several, each of which goes on where the one before ends.
+  cut     // Its beginning stays, the rest is left out.
+};
+
+std::string_view to_string(DataKind kind);
+std::string_view to_string(LongTexts rule);
+
+struct DataOptions {
+  DataKind kind = DataKind::synthetic;
+  // .txt (a text a line), .tsv, .csv, .jsonl, each also .gz or .zst.
+  std::vector<std::string> train;
+  std::vector<std::string> val;     // None: some of the training texts, chosen by a hash of the text.
+  std::string text;                 // The column of the texts; empty: found by its name.
+  std::vector<std::string> labels;  // Columns that `semfuse train` makes knobs of; none: all that can be one.
+  double val_share = 0.05;          // How many of the training texts validate instead, in [0, 1), if `val` names none.
+  // Most tokens of a sequence, <bos> and <eos> included: raise it for long texts, at a price in time and memory.
+  std::size_t max_length = 128;
+  LongTexts longer = LongTexts::split;
+  bool skip_bad = false;    // Leave out rows at fault, and count them, instead of refusing the file.
+  std::string fingerprint;  // Of files and options: a run keeps it here, and goes on with the same data only.
+};
+
+struct TextOptions {
+  TokenizerKind tokenizer = TokenizerKind::words;
+  std::size_t vocabulary = 8000;  // Most tokens of `words` and `pieces`.
+};
+
 // As constructed: the paper's fusion model.
 struct Experiment {
   std::uint64_t seed = 111;  // Decides corpus, initial weights, order of sentences and dropout; below 2^63.
-  CorpusOptions corpus;
+  CorpusOptions corpus;      // Of the synthetic kind,
+  DataOptions data;          // and of files.
+  TextOptions text;
+  // What words mean: the name of a built-in lexicon, a TSV file, or "none". Set it to describe the corpus' words
+  // otherwise. A run keeps a copy of the file.
+  std::string lexicon = "synthetic";
   FeatureOptions features;
+  // A model (a run folder or its file) whose weights training goes on from; empty: new ones. The keys of model and
+  // features are then that model's.
+  std::string init;
   ModelOptions model;
   TrainingOptions training;
 };
@@ -43,11 +87,17 @@ std::vector<std::string> preset_names();
 // A built-in experiment. Throws Error that lists the presets if there is none of that name.
 Experiment preset_experiment(std::string_view name);
 
-// Reads TOML; keys that the text lacks keep the paper's value. Throws Error as "origin:line: what" for text that is not
+// Reads TOML; keys that the text lacks have the value of the preset that it begins with (`from = "causal-fusion"`), or
+// the paper's. Throws Error as "origin:line: what" for text that is not
 // TOML, unknown keys (with the nearest known one), wrong types, numbers out of range and settings that do not fit
 // together.
 Experiment parse_experiment(std::string_view toml, std::string_view origin);
+
+// The same of a file. A lexicon, and files of data, with a relative name are beside that file.
 Experiment load_experiment(const std::filesystem::path& path);
+
+// Reads the lexicon that the experiment names. Throws Error.
+Lexicon load_lexicon(const Experiment& experiment);
 
 // Sets one key from "model.width=256". The value is TOML; bare words and comma lists need no quotes or brackets
 // (model.attention=causal, corpus.held_out=great,awful). Throws Error for an unknown key or a value that the key cannot
@@ -57,8 +107,8 @@ void set_key(Experiment& experiment, std::string_view assignment);
 // Throws Error that names the key if a value is out of its range or values do not fit together.
 void validate(const Experiment& experiment);
 
-// Every key with its value and a line on what it means; parse_experiment() gives the same experiment again. Held-out
-// words are listed also when they are random.
+// Every key that matters with its value and a line on what it means; parse_experiment() gives the same experiment
+// again. Held-out words are listed also when they are random.
 std::string to_toml(const Experiment& experiment);
 
 }  // namespace semfuse

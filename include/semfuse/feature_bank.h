@@ -1,64 +1,17 @@
-// What words mean (Lexicon) and the graded, readable features computed from it (FeatureBank).
+// The graded, readable features of the tokens of a sentence, computed from what a lexicon says of its words.
 #pragma once
 
 #include <array>
-#include <filesystem>
-#include <map>
-#include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "semfuse/corpus.h"
+#include "semfuse/lexicon.h"
+#include "semfuse/memberships.h"
 #include "semfuse/vocabulary.h"
 
 namespace semfuse {
-
-// What kind of word an entry of the lexicon is.
-enum class WordClass { subject, pronoun, verb, object, intensifier, adjective, punctuation, other };
-
-std::string_view to_string(WordClass word_class);
-std::optional<WordClass> word_class_from_string(std::string_view name);
-
-struct LexiconEntry {
-  std::string word;
-  WordClass word_class = WordClass::other;
-  double polarity = 0.0;                    // -1 negative ... +1 positive; 0 for all but adjectives.
-  double strength = 0.0;                    // 0 ... 1; how strong an intensifier is; 0 for all others.
-  std::map<std::string, double> more = {};  // Attributes of a user's own, in [-1, 1]; none is 0.
-
-  // By name, polarity and strength included; 0 if the word has no such attribute.
-  double attribute(std::string_view name) const;
-  bool operator==(const LexiconEntry&) const = default;
-};
-
-// A dictionary from word to class, polarity and strength. Immutable.
-class Lexicon {
- public:
-  // Throws Error if a word is empty or appears twice, or an attribute is out of its range.
-  explicit Lexicon(std::vector<LexiconEntry> entries);
-
-  // The words of the synthetic corpus, and "they", which it never draws: lexicons/synthetic.tsv.
-  static Lexicon synthetic();
-
-  // Reads lines of tab-separated columns: a heading `word class polarity strength` (the last two may be missing, and
-  // attributes of any other name may follow), then a word each; an empty cell is 0, lines that begin with # and empty
-  // ones do not count. Throws Error as "origin:line:
-  // what" for anything else.
-  static Lexicon parse(std::string_view tsv, std::string_view origin);
-  static Lexicon load(const std::filesystem::path& path);
-
-  const std::vector<LexiconEntry>& entries() const { return entries_; }
-  const LexiconEntry* find(std::string_view word) const;
-
-  // Words of a class with the given sign of polarity (0: any), in the lexicon's order.
-  std::vector<std::string> words(WordClass word_class, int polarity_sign = 0) const;
-
- private:
-  std::vector<LexiconEntry> entries_;
-  std::unordered_map<std::string, std::size_t> index_;
-};
 
 // One row of features per token, row-major.
 struct FeatureMatrix {
@@ -68,32 +21,16 @@ struct FeatureMatrix {
   const float* row(std::size_t i) const { return values.data() + i * num_features; }
 };
 
-// Which features a bank computes; both have the same names.
+// Which features a bank computes; all but the last have the same names.
 enum class FeatureSet {
-  paper,   // As the authors do: strength comes from the token before, and a final "!" is felt in every row.
-  semfuse  // No row depends on later text, is_noun is true of objects only, and an intensifier has its own strength.
+  paper,    // As the authors do: strength comes from the token before, and a final "!" is felt in every row.
+  semfuse,  // No row depends on later text, is_noun is true of objects only, and an intensifier has its own strength.
+  open,     // The same, and an attribute of 0 has no degree: a word is slightly positive or not at all, never between.
+  none      // No features at all: for models that only learn from the text and its knobs.
 };
+inline constexpr std::array kFeatureSets = {FeatureSet::paper, FeatureSet::semfuse, FeatureSet::open, FeatureSet::none};
 
 std::string_view to_string(FeatureSet set);
-
-// How a membership falls with the distance d = |x - c| / bandwidth from its centre.
-enum class MembershipKernel {
-  power,       // kernel_base^d
-  triangular,  // max(0, 1 - d)
-  gaussian     // exp(-d² / 2)
-};
-
-std::string_view to_string(MembershipKernel kernel);
-
-// The low, medium and high of one attribute.
-struct Memberships {
-  std::array<double, 3> centers{};
-  std::array<double, 3> widths{};
-  bool operator==(const Memberships&) const = default;
-};
-
-// Of positivity, negativity and strength, the attributes that graded features are degrees of.
-using AttributeMemberships = std::array<Memberships, 3>;
 
 struct FeatureOptions {
   FeatureSet bank = FeatureSet::paper;
@@ -107,7 +44,7 @@ struct FeatureOptions {
   double exclamation_nudge = 0.2;
 };
 
-// The paper's 22 predicates of a token in its sentence, as a FeatureSet computes them.
+// The paper's 22 predicates of a token in its sentence, as a FeatureSet computes them; or none.
 class FeatureBank {
  public:
   // Throws Error if an option is out of its range.
@@ -132,10 +69,12 @@ class FeatureBank {
   // What the features say of each entry by itself, in no sentence: lex(w), one row an id. <pad> has zeros only.
   FeatureMatrix word_rows(const Vocabulary& vocabulary) const;
 
-  // For the library itself: the same bank with the attribute x itself wherever this one has a degree of it.
-  FeatureBank ungraded() const;
+  // The same bank for other words, or for the same that mean something else.
+  FeatureBank with_lexicon(Lexicon lexicon) const;
 
  private:
+  friend class FeatureBankAccess;
+
   Lexicon lexicon_;
   FeatureOptions options_;
   AttributeMemberships memberships_;

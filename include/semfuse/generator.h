@@ -21,94 +21,68 @@ enum class Nucleus {
   paper   // Those whose cumulative probability is at most p, and always the first: the token that crosses p goes.
 };
 
+// How a token is drawn. As it stands: from the model's own distribution.
 struct SamplingOptions {
-  double temperature = 1.0;          // Logits are divided by it; 0 is greedy.
-  std::size_t top_k = 0;             // Keep the k most probable tokens; 0: all.
-  double top_p = 1.0;                // Mass of the nucleus, in (0, 1].
-  Nucleus nucleus = Nucleus::usual;  // How the nucleus is read.
-  bool greedy = false;               // Take the most probable token; the smallest id of equals.
-};
-
-struct RepetitionOptions {
-  double penalty = 1.0;    // ln(penalty) is taken off the logits of recent tokens; at least 1; 1: none.
-  std::size_t last_k = 3;  // How many tokens are recent.
-  double punctuation_penalty =
-      1.8;  // As much again for the last token if it is a punctuation mark; unused without penalty.
-};
-
-// How adjectives of a hard request are drawn: q = (1 - alpha) · softmax(logits / temperature) + alpha · uniform, over
-// the class; then the nucleus of mass top_p.
-struct ClassMixture {
-  double alpha = 0.0;
+  // Logits are divided by it. Lower it for likelier, more uniform sentences, raise it for variety at the price of
+  // mistakes; 0 takes the most probable token, the smallest id of equals.
   double temperature = 1.0;
+  // Keep the k most probable tokens; 0: all. For models whose improbable words are noise.
+  std::size_t top_k = 0;
+  // Mass of the nucleus, in (0, 1]. As top_k, but keeps more words where the model is in doubt; 0.9 to 0.95 is usual.
   double top_p = 1.0;
+  // How the nucleus is read; change it only to repeat the paper's numbers.
+  Nucleus nucleus = Nucleus::usual;
 };
 
-// The paper's controls, each in [0, 1]. They act on the logits where the grammar leaves a choice of intensifiers, of
-// adjectives or of final marks; the model does not read them.
-struct ControlOptions {
-  double pos_high = 0.0;
-  double neg_high = 0.0;
-  double str_high = 0.0;
-  double str_med = 0.0;
-  double is_question = 0.0;
-  double hard_above = 0.6;  // Above this a request is hard: other adjectives, other marks are ruled out.
-  bool soft_only = false;   // No request is hard.
-  ClassMixture positive = {.alpha = 0.97, .temperature = 1.5, .top_p = 1.0};
-  ClassMixture negative = {.alpha = 0.85, .temperature = 1.3, .top_p = 0.95};
-
-  double polarity() const { return pos_high - neg_high; }
-  bool active() const { return pos_high > 0 || neg_high > 0 || str_high > 0 || str_med > 0 || is_question > 0; }
+// For models that say the same word again and again.
+struct RepetitionOptions {
+  double penalty = 1.0;              // ln(penalty) is taken off the logits of recent tokens; at least 1; 1: none.
+  std::size_t last_k = 3;            // How many tokens are recent.
+  double punctuation_penalty = 1.8;  // As much again for a last token that is a punctuation mark; needs a penalty.
 };
-
-// Names of the controls: "pos_high", ...
-const std::vector<std::string>& control_names();
-// Sets a control from "pos_high=0.95". Throws Error for an unknown name or a value outside [0, 1].
-void set_control(ControlOptions& controls, std::string_view assignment);
-
-// Settings of one of the paper's tables; all of them decode in the grammar "one-clause".
-struct GenerationPreset {
-  std::string name;
-  SamplingOptions sampling;
-  RepetitionOptions repetition;
-  ControlOptions controls;
-};
-
-const std::vector<GenerationPreset>& generation_presets();
-// Throws Error that lists the presets if there is none of that name.
-const GenerationPreset& generation_preset(std::string_view name);
 
 // Where a token is about to stand.
 struct DecodingStep {
-  const LanguageModel& model;
+  const Vocabulary& vocabulary;
   std::span<const TokenId> tokens;  // <bos> and what follows, the prompt included.
   const TokenSet* allowed;          // What the grammar allows; null without a grammar.
-  std::optional<WordClass>
-      slot;  // The class of the allowed words, if they have one class (words of class `other` apart).
+};
+
+// What a rule says of what it did.
+struct RuleOutcome {
+  // The logits are logarithms of the probabilities to draw from, and drawn from as they are: without later rules,
+  // repetition penalty, temperature, top-k and nucleus.
+  bool final = false;
+  // Nothing of what the rule asks for may stand here, so it did nothing.
+  bool unmet = false;
 };
 
 // Changes logits before sampling; -infinity rules a token out. Must not depend on anything but its arguments and what
-// it was constructed with, or the same seed no longer gives the same text. Called from several threads at once.
+// it was constructed with, or the same seed no longer gives the same text. Called from several threads at once. A
+// logit that is not a number is an Error that says the rule's name; what the grammar forbids, no rule brings back.
 class LogitRule {
  public:
   virtual ~LogitRule() = default;
   virtual std::string_view name() const = 0;
-  virtual void apply(const DecodingStep& step, std::span<double> logits) const = 0;
+  virtual RuleOutcome apply(const DecodingStep& step, std::span<double> logits) const = 0;
 };
 
 struct GenerationRequest {
   std::string prompt;                              // The text begins with it; read through the grammar.
-  std::shared_ptr<const CompiledGrammar> grammar;  // Null: any words. Compiled for the model's vocabulary.
+  std::shared_ptr<const CompiledGrammar> grammar;  // Null: any words. See Generator::compile().
   SamplingOptions sampling;
   RepetitionOptions repetition;
-  ControlOptions controls;         // They need a grammar.
   std::vector<KnobSetting> knobs;  // What the model is asked for; it reads them itself. Rules of the grammar may carry
                                    // settings of their own, which go before these where they hold.
-  // How far past the setting: logits are l0 + guidance · (l1 - l0), with l1 as asked and l0 with nothing asked. 1: as
-  // calibrated, 0: as if nothing were set. Above 1 it lifts no token below a tenth of the most probable one.
+  // How far past the setting, 0 to 20: p0 · (p1 / p0)^guidance, with p1 as asked and p0 with nothing asked. 1: as
+  // calibrated, 0: as if nothing were set. Raise it where a setting must hold for nearly every word; it costs variety.
   double guidance = 1.0;
-  std::vector<std::shared_ptr<const LogitRule>> rules;  // More rules, after the grammar and the controls.
-  std::size_t max_tokens = 64;                          // Most tokens of the text, the prompt included, <eos> not.
+  // In this order, on what the grammar allows; the repetition penalty comes after them.
+  std::vector<std::shared_ptr<const LogitRule>> rules;
+  // Most tokens of the text, the prompt included, <eos> not. With a grammar the sentence is closed in time: near the
+  // budget only those words are allowed from which its end can be reached. Where that is not possible (the shortest
+  // sentence is longer), or cannot be told, the text stops in the middle: Generation::grammar says so.
+  std::size_t max_tokens = 64;
   std::uint64_t seed = 1;
   std::uint64_t index = 0;  // Sentence of the seed: (seed, index) decides every draw.
   bool explain = false;     // Fill GeneratedToken::explanation.
@@ -128,35 +102,36 @@ struct TokenExplanation {
   std::vector<Choice> final_choices;  // What could have been drawn instead, most probable first; at most three.
   double model = 0.0;                 // Probability of the chosen token: the model alone,
   double grammar = 0.0;               // among the tokens that the grammar allows,
-  double controls = 0.0;              // after controls, repetition penalty and rules,
+  double rules = 0.0;                 // after rules and repetition penalty,
   double sampler = 0.0;               // after temperature, top-k and nucleus: what it was drawn with.
   double removed_by_grammar = 0.0;    // Probability that the model alone gave to tokens that the grammar forbids,
-  double removed_by_controls = 0.0;   // to allowed tokens that hard controls and rules ruled out,
+  double removed_by_rules = 0.0;      // to allowed tokens that rules ruled out,
   double removed_by_sampler = 0.0;    // and that top-k and nucleus cut off what was left.
   std::vector<std::string> settings;  // Of rules of the grammar that held here: "polarity=0.9".
+  std::string slot;  // The class of the allowed words, if they have one (words of class `other` apart); else empty.
 };
 
 struct GeneratedToken {
   TokenId id = Vocabulary::kEos;
   std::string word;
-  double log_probability = 0.0;   // Of the distribution that it was drawn from; 0 for a forced token.
-  bool forced = false;            // The grammar allowed nothing else.
-  std::optional<WordClass> slot;  // As in DecodingStep.
+  double log_probability = 0.0;  // Of the distribution that it was drawn from; 0 for a forced token.
+  bool forced = false;           // The grammar allowed nothing else.
   std::optional<TokenExplanation> explanation;
 };
 
 struct Generation {
-  enum class Finish { ended, out_of_tokens, stopped };  // stopped: by the callback
+  enum class Finish { ended, out_of_tokens, stopped, failed };  // stopped: by the callback
   enum class GrammarState { none, complete, incomplete };
 
-  std::string text;                    // Words joined as English does, the prompt included.
-  std::size_t prompt_tokens = 0;       // Words of the prompt.
-  std::vector<std::string> words;      // All words, the prompt included.
+  std::string text;                    // What LanguageModel::decode() makes of the tokens, the prompt included.
+  std::size_t prompt_tokens = 0;       // Tokens of the prompt.
+  std::vector<std::string> words;      // All tokens as text, the prompt included; with a tokenizer any bytes.
   std::vector<GeneratedToken> tokens;  // Those after the prompt, the final <eos> included.
   Finish finish = Finish::ended;
   GrammarState grammar = GrammarState::none;
   std::vector<std::string> expected;  // What the grammar would still allow, if it is incomplete.
-  bool unmet_controls = false;        // A hard request found nothing of what it asks for in its slot.
+  std::vector<std::string> unmet;     // Names of rules that somewhere found nothing of what they ask for.
+  std::optional<std::string> error;   // Why it failed, in one line; the rest then holds how far it came.
 };
 
 // Called after every token with the request's place in the batch; returns false to stop that sentence. From several
@@ -168,14 +143,21 @@ class Generator {
  public:
   // `model` must outlive the generator and keep its weights.
   explicit Generator(const LanguageModel& model, std::size_t threads = 1);
+  explicit Generator(const LanguageModel&& model, std::size_t threads = 1) = delete;  // It would be gone at once.
   ~Generator();
   Generator(Generator&&) noexcept;
 
+  // The grammar for this model's vocabulary, to be used in any number of requests. Throws Error if the vocabulary
+  // cannot complete any sentence of it, or if rules of the grammar have settings that the model does not take.
+  std::shared_ptr<const CompiledGrammar> compile(const Grammar& grammar) const;
+
   // Throws Error for a prompt that has unknown words or leaves the grammar (with the position and what could stand
-  // there), for options out of range, and if the vocabulary cannot complete the text.
+  // there), for options out of range, for a grammar that was compiled for another vocabulary, and if the vocabulary
+  // cannot complete the text.
   Generation generate(const GenerationRequest& request, const TokenCallback& on_token = {}) const;
 
-  // All at once. The same sentences as one by one, for any number of threads.
+  // All at once. The same sentences as one by one, for any number of threads. What would throw Error for one request
+  // makes that one fail, see Generation::error; the other sentences arrive. What `on_token` throws ends them all.
   std::vector<Generation> generate(std::span<const GenerationRequest> requests,
                                    const TokenCallback& on_token = {}) const;
 
@@ -183,6 +165,9 @@ class Generator {
   struct State;
   std::unique_ptr<State> state_;
 };
+
+// How the tokens of a model look in text: what its grammars are compiled for.
+TokenSurfaces token_surfaces(const LanguageModel& model);
 
 // A token and its probability.
 struct TokenProbability {
@@ -193,9 +178,6 @@ struct TokenProbability {
 // The distribution that a sampler draws from: softmax of the logits that are not -infinity after temperature, top-k and
 // nucleus, by descending probability, equals by id. Empty if every logit is -infinity.
 std::vector<TokenProbability> sampling_distribution(std::span<const double> logits, const SamplingOptions& options);
-// The distribution of a class mixture over `tokens`, in the same order.
-std::vector<TokenProbability> mixture_distribution(std::span<const double> logits, std::span<const TokenId> tokens,
-                                                   const ClassMixture& mixture, Nucleus nucleus);
 // The token at which the cumulative probability passes `uniform` in [0, 1), tokens taken by id: so the same number
 // gives the same token from a similar distribution, whatever the order of its probabilities.
 TokenId draw(std::span<const TokenProbability> distribution, double uniform);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -9,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "semfuse/feature_bank.h"
+#include "semfuse/tokenizer.h"
 #include "semfuse/vocabulary.h"
 
 namespace semfuse {
@@ -30,7 +31,8 @@ class TokenSet {
   }
   void unite(const TokenSet& other);
   std::size_t count() const;
-  std::vector<TokenId> ids() const;  // Ascending.
+  std::optional<TokenId> only() const;  // The token, if there is just one.
+  std::vector<TokenId> ids() const;     // Ascending.
   std::span<const std::uint64_t> words() const { return words_; }
   std::span<std::uint64_t> words() { return words_; }
 
@@ -47,16 +49,20 @@ struct RuleSetting {
   std::string where;  // "origin:line:column"
 };
 
+// The words that `@name` stands for, in any order. Throws Error, without a place, for a name that it does not know.
+// words_of() in class_words.h makes one of a lexicon.
+using WordsOfClass = std::function<std::vector<std::string>(std::string_view name)>;
+
 // What the grammar's text says; knows no vocabulary. Immutable, cheap to copy.
 class Grammar {
  public:
-  // Reads GBNF. `@class` stands for every word of the lexicon in that class, `name[knob=value]` sets a knob for what
-  // the rule describes. Throws Error as
-  // "origin:line:column: what" for text that is not well formed, too large, or describes no sentence at all.
-  static Grammar parse(std::string_view gbnf, std::string_view origin, const Lexicon& lexicon);
-  static Grammar load(const std::string& path, const Lexicon& lexicon);
+  // Reads GBNF. `@class` stands for every word that `words_of_class` gives for it (without one there are no classes),
+  // `name[knob=value]` sets a knob for what the rule describes. Throws Error as "origin:line:column: what" for text
+  // that is not well formed, too large, or describes no sentence at all.
+  static Grammar parse(std::string_view gbnf, std::string_view origin, const WordsOfClass& words_of_class = {});
+  static Grammar load(const std::string& path, const WordsOfClass& words_of_class = {});
   // One of grammars/*.gbnf by its name: "one-clause". Throws Error that lists them if there is none of that name.
-  static Grammar builtin(std::string_view name, const Lexicon& lexicon);
+  static Grammar builtin(std::string_view name, const WordsOfClass& words_of_class);
 
   struct Match {
     bool accepted = false;
@@ -69,10 +75,11 @@ class Grammar {
   // Those of all rules, each once. The grammar knows no knobs: whoever has a model checks them.
   const std::vector<RuleSetting>& settings() const;
 
-  struct Parts;  // Internal.
-  const Parts& parts() const { return *parts_; }
-
  private:
+  friend class CompiledGrammar;
+  friend class GrammarCursor;
+  friend struct GrammarAccess;
+  struct Parts;
   explicit Grammar(std::shared_ptr<const Parts> parts) : parts_(std::move(parts)) {}
   std::shared_ptr<const Parts> parts_;
 };
@@ -85,6 +92,10 @@ struct TokenSurfaces {
   TokenId end = Vocabulary::kEos;  // Ends the text; its surfaces are empty.
 
   static TokenSurfaces of(const Vocabulary& vocabulary);  // As join_words() joins.
+  static TokenSurfaces of(const Tokenizer& tokenizer);    // Everywhere the bytes that it says.
+
+  // Of the surfaces, their order and the end token: two vocabularies that look the same have the same.
+  std::uint64_t fingerprint() const;
 };
 
 class GrammarCursor;
@@ -100,10 +111,13 @@ class CompiledGrammar {
 
   const Grammar& grammar() const;
 
-  struct State;  // Internal.
-  const std::shared_ptr<const State>& state() const { return state_; }
+  // The vocabulary that it was compiled for; its masks are of no use to another one.
+  std::size_t vocab_size() const;
+  std::uint64_t vocabulary_fingerprint() const;
 
  private:
+  friend class GrammarCursor;
+  struct State;
   std::shared_ptr<const State> state_;
 };
 
@@ -113,6 +127,12 @@ class GrammarCursor {
   // Tokens that may come next, the end token among them where the text may end; from each of them the vocabulary can
   // reach the end of a sentence. Valid until the cursor moves.
   const TokenSet& allowed();
+
+  // Those of them after which the text can still come to an end with `budget` more tokens, the one that is chosen here
+  // included, the end token not. All of them where the budget is not near. None if no sentence is that short, or if
+  // that cannot be told (a recursive grammar and a search that would take too long). Valid until the cursor moves or
+  // is asked again.
+  const TokenSet& allowed_within(std::size_t budget);
 
   // Appends a token. False, and the cursor stays, if the token is not allowed.
   bool advance(TokenId id);
@@ -129,7 +149,6 @@ class GrammarCursor {
   // What could stand here, readable, for messages; at most `limit`, then "...".
   std::vector<std::string> expected(std::size_t limit = 12);
 
-  struct Position;  // Internal.
   GrammarCursor(GrammarCursor&&) noexcept;
   GrammarCursor(const GrammarCursor&);
   GrammarCursor& operator=(GrammarCursor&&) noexcept;
@@ -138,6 +157,7 @@ class GrammarCursor {
 
  private:
   friend class CompiledGrammar;
+  struct Position;
   explicit GrammarCursor(std::unique_ptr<Position> position);
   std::unique_ptr<Position> position_;
 };

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -9,7 +10,7 @@
 #include <vector>
 
 #include "semfuse/corpus.h"
-#include "semfuse/feature_bank.h"
+#include "semfuse/lexicon.h"
 
 namespace semfuse {
 
@@ -28,6 +29,9 @@ struct Knob {
   // An attribute of the lexicon, where 0 says nothing of a word; or "final_mark", the last word of a sentence; or
   // "length", its number of words.
   std::string source;
+  // The source is a column of the data instead: "of column stars". A text shows nothing of it by itself, so what a
+  // model makes of such a knob takes a judge to measure.
+  bool of_column = false;
   double low = 0.0;  // Range of a scalar; what it can be asked for.
   double high = 1.0;
   std::vector<std::string> labels;  // Of a distribution.
@@ -38,7 +42,8 @@ struct Knob {
 };
 
 // "polarity: probability of polarity", "strength: scalar of strength from 0.2 to 1", "mark: distribution of final_mark
-// over . ! ?". Throws Error for anything else.
+// over . ! ?"; of a column "stars: scalar of column stars from 1 to 5", "topic: distribution of column topic over
+// sport, world news, science". Throws Error for anything else.
 Knob parse_knob(std::string_view text);
 std::string to_string(const Knob& knob);
 // Throws Error if two share a name or there are more than training can combine.
@@ -52,7 +57,17 @@ struct KnobLabel {
   std::optional<std::size_t> label;  // Of a distribution, if it is one of the labels.
 };
 
+// Nothing of a knob that is of a column.
 KnobLabel read_label(const Knob& knob, const Sentence& sentence, const Lexicon& lexicon);
+
+// Of a knob that is of a column: what the text of a cell says; an empty one says nothing. A probability takes 1, true,
+// yes, pos, positive and 0, false, no, neg, negative in any case of letters. Throws Error, without a place, for a value
+// out of range or unknown.
+KnobLabel read_cell(const Knob& knob, std::string_view cell);
+
+// By name of a scalar knob: the values that training sentences have of it, ascending; one of each hundredth of its
+// range. Between values that are far from each other, it cannot be asked for.
+using KnobSupport = std::map<std::string, std::vector<double>>;
 
 // A knob set to something. A knob without a setting is left to the model.
 struct KnobSetting {
@@ -61,9 +76,9 @@ struct KnobSetting {
   bool operator==(const KnobSetting&) const = default;
 };
 
-// "polarity=0.7", "mark=?:0.6,.:0.4" (labels left out have weight 0). The paper's controls are accepted too:
-// "pos_high=0.95" is polarity=0.95 and so on. Throws Error that says what is allowed for unknown knobs, values out of
-// range and weights that do not sum to one.
+// "polarity=0.7", "mark=?:0.6,.:0.4" (labels left out have weight 0). Throws Error that says what is allowed for
+// unknown knobs, values out of range and weights that do not sum to one. The paper's names of requests are read by
+// control_as_knob(), in paper_controls.h.
 KnobSetting parse_setting(std::span<const Knob> knobs, std::string_view text);
 std::string to_string(std::span<const Knob> knobs, const KnobSetting& setting);
 

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "semfuse/dataset.h"
 #include "semfuse/language_model.h"
 
 namespace semfuse {
@@ -27,6 +28,10 @@ struct TrainingOptions {
   // Share of the words that each step takes the identity from, as input and as output, so that the model learns to read
   // words by their features; in [0, 1). Special entries keep theirs.
   double identity_dropout = 0.0;
+  // Share of these words whose polarity the step draws anew, between 0 and their own, so that the model learns to read
+  // and use polarities that no training word has; in [0, 1]. Raise it if words are to be added by description; it
+  // needs an identity_dropout above 0.
+  double polarity_jitter = 0.0;
   double knob_share = 0.5;  // Probability that a training sentence states a knob of the model, each knob by itself.
   double knob_noise =
       0.05;               // Standard deviation of a stated scalar around the sentence's own, as a share of its range.
@@ -64,8 +69,6 @@ struct TrainingState {
   std::uint64_t step = 0;                     // Steps done, skipped ones included.
   std::uint64_t skipped = 0;                  // Of these, how many were skipped ...
   std::uint64_t skipped_in_a_row = 0;         // ... and how many since the last that was not.
-  std::size_t epoch = 0;                      // Of the next step, from 1.
-  std::size_t sentence = 0;                   // Sentences that the epoch has read.
   std::vector<NamedParameter> first_moments;  // AdamW's, in the order of the model's parameters.
   std::vector<NamedParameter> second_moments;
 };
@@ -77,6 +80,9 @@ class Trainer {
   // Throws Error if there is no sentence, a sentence has an unknown word or is too long, or an option is out of its
   // range.
   Trainer(LanguageModel& model, std::span<const Sentence> sentences, const TrainingOptions& training,
+          const TrainerOptions& options = {});
+  // The same on texts that are encoded already: by the model's vocabulary and for its features and knobs.
+  Trainer(LanguageModel& model, std::shared_ptr<const Dataset> dataset, const TrainingOptions& training,
           const TrainerOptions& options = {});
   Trainer(Trainer&&) noexcept;
   ~Trainer();

@@ -39,16 +39,17 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 
 }  // namespace
 
-std::optional<std::string> nearest_word(std::string_view word, std::span<const std::string> candidates) {
+std::optional<std::string> nearest_word(std::string_view word, std::span<const std::string> candidates,
+                                        std::size_t most_edits) {
   const std::string* nearest = nullptr;
   std::size_t fewest_edits = 0;
   for (const std::string& candidate : candidates) {
     const auto [shorter, longer] = std::minmax({word.size(), candidate.size()});
-    const std::size_t most_edits = longer / 3;
+    const std::size_t limit = std::min(most_edits, longer / 3);
     // Also keeps a very long word from outside cheap: it is compared with nothing.
-    if (longer - shorter > most_edits) continue;
+    if (longer - shorter > limit) continue;
     const std::size_t edits = edit_distance(word, candidate);
-    if (edits > most_edits || (nearest != nullptr && edits >= fewest_edits)) continue;
+    if (edits > limit || (nearest != nullptr && edits >= fewest_edits)) continue;
     nearest = &candidate;
     fewest_edits = edits;
   }
@@ -56,8 +57,8 @@ std::optional<std::string> nearest_word(std::string_view word, std::span<const s
   return *nearest;
 }
 
-std::string did_you_mean(std::string_view word, std::span<const std::string> candidates) {
-  const std::optional<std::string> nearest = nearest_word(word, candidates);
+std::string did_you_mean(std::string_view word, std::span<const std::string> candidates, std::size_t most_edits) {
+  const std::optional<std::string> nearest = nearest_word(word, candidates, most_edits);
   return nearest ? fmt::format("; did you mean \"{}\"?", *nearest) : std::string();
 }
 

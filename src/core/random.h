@@ -19,7 +19,8 @@ enum class RandomPurpose : std::uint64_t {
   dropout = 6,
   sampling = 7,
   identity_dropout = 8,
-  requests = 9
+  requests = 9,
+  polarity_jitter = 10
 };
 
 // A bijection of 64 bits in which every input bit reaches every output bit (the finaliser of SplitMix64).

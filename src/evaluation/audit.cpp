@@ -4,6 +4,7 @@
 
 #include "core/random.h"
 #include "model/forward_pass.h"
+#include "model/model_access.h"
 #include "semfuse/error.h"
 #include "semfuse/evaluation.h"
 
@@ -20,12 +21,12 @@ class Auditor {
  public:
   Auditor(const LanguageModel& model, std::uint64_t seed, std::size_t threads)
       : model_(model),
-        num_features_(model.network().num_features()),
+        num_features_(ModelAccess::network(model).num_features()),
         random_(seed, RandomPurpose::shuffle),
         looks_ahead_(num_features_),
         pool_(thread_count(threads)),
-        pass_(model.network(), pool_) {
-    pass_.set_weights(model.weights());
+        pass_(ModelAccess::network(model), pool_) {
+    pass_.set_weights(ModelAccess::weights(model));
     for (const char* mark : {"!", "?", "."}) {
       if (model.vocabulary().find(mark)) marks_.emplace_back(mark);
     }

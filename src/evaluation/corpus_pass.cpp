@@ -2,31 +2,45 @@
 
 #include <vector>
 
-#include "batching/encoded_corpus.h"
+#include "batching/dataset_batch.h"
 #include "core/thread_pool.h"
+#include "data/sentence_dataset.h"
 #include "kernels/softmax.h"
+#include "model/model_access.h"
 #include "semfuse/error.h"
 
 namespace semfuse {
 
+std::unique_ptr<Dataset> encode(const LanguageModel& model, std::span<const Sentence> sentences,
+                                const EvaluationOptions& options) {
+  return std::make_unique<SentenceDataset>(
+      sentences, model.vocabulary(),
+      SentenceDatasetOptions{.bank = model.options().fusion ? &model.feature_bank() : nullptr,
+                             .max_length = options.max_length});
+}
+
 void for_each_batch(const LanguageModel& model, std::span<const Sentence> sentences, const EvaluationOptions& options,
                     const std::function<void(const Batch& batch, ForwardPass& pass)>& visit) {
+  for_each_batch(model, *encode(model, sentences, options), options, visit);
+}
+
+void for_each_batch(const LanguageModel& model, const Dataset& dataset, const EvaluationOptions& options,
+                    const std::function<void(const Batch& batch, ForwardPass& pass)>& visit) {
   constexpr std::size_t kBatchTokens = 1024;  // Sentences go together as long as they have no more tokens.
-  if (sentences.empty()) throw Error("there is no sentence to evaluate on");
-  const EncodedCorpus corpus(sentences, model.vocabulary(), model.options().fusion ? &model.feature_bank() : nullptr,
-                             options.count_end, options.max_length);
+  if (dataset.size() == 0) throw Error("there is no sentence to evaluate on");
   ThreadPool pool(thread_count(options.threads));
-  ForwardPass pass(model.network(), pool);
-  pass.set_weights(model.weights());
+  ForwardPass pass(ModelAccess::network(model), pool);
+  pass.set_weights(ModelAccess::weights(model));
+  const auto length = [&](std::size_t text) { return num_positions(dataset, text, options.count_end); };
   std::vector<std::size_t> indices;
-  for (std::size_t next = 0; next < corpus.size();) {
+  for (std::size_t next = 0; next < dataset.size();) {
     indices.clear();
     std::size_t tokens = 0;
     do {
-      tokens += corpus.length(next);
+      tokens += length(next);
       indices.push_back(next++);
-    } while (next < corpus.size() && tokens + corpus.length(next) <= kBatchTokens);
-    visit(corpus.batch(indices), pass);
+    } while (next < dataset.size() && tokens + length(next) <= kBatchTokens);
+    visit(make_batch(dataset, indices, options.count_end), pass);
   }
 }
 

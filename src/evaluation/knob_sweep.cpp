@@ -9,8 +9,8 @@
 #include <numeric>
 
 #include "core/random.h"
-#include "evaluation/control.h"
 #include "features/knob_index.h"
+#include "features/knob_support.h"
 #include "semfuse/error.h"
 
 namespace semfuse {
@@ -22,25 +22,9 @@ constexpr std::size_t kJointSettings = 12;
 constexpr std::size_t kUnstatedLevels = 4;
 constexpr double kNormal95 = 1.959964;
 
-// The mean of a ratio's parts over sentences, with the interval of the ratio by linearisation.
-struct Ratio {
-  std::vector<double> above;
-  std::vector<double> below;
-
-  void add(double part, double whole) {
-    above.push_back(part);
-    below.push_back(whole);
-  }
-  double value() const {
-    return std::accumulate(above.begin(), above.end(), 0.0) / std::accumulate(below.begin(), below.end(), 0.0);
-  }
-  double half_width() const {
-    const double ratio = value();
-    double squares = 0.0;
-    for (std::size_t i = 0; i < above.size(); ++i) squares += std::pow(above[i] - ratio * below[i], 2.0);
-    return kNormal95 * std::sqrt(squares) / std::accumulate(below.begin(), below.end(), 0.0);
-  }
-};
+// Sentences that are made at once: few enough to stop soon and to need little memory.
+constexpr std::size_t kAtOnce = 256;
+constexpr std::size_t kPerThread = 64;
 
 std::vector<double> random_weights(std::size_t count, RandomStream& random) {
   std::vector<double> weights;
@@ -92,6 +76,28 @@ double spearman_of_means(const std::vector<double>& requested, const std::vector
   return spearman(x, y);
 }
 
+// Whether values from elsewhere are some of these knobs.
+bool fits(const std::vector<Knob>& knobs, const std::vector<Realised>& values) {
+  return std::ranges::equal(knobs, values, [](const Knob& knob, const Realised& one) {
+    return one.values.size() == knob.num_values() && one.half_widths.size() == knob.num_values();
+  });
+}
+
+// What cannot be asked for of a knob, with those of the levels that lie there.
+std::vector<std::string> gaps_of(const Knob& knob, const KnobSupport& support, const std::vector<SweepLevel>& levels) {
+  std::vector<std::string> gaps = support_gaps(knob, support);
+  for (std::string& gap : gaps) {
+    std::vector<std::string> inside;
+    for (const SweepLevel& level : levels) {
+      const KnobSetting& setting = level.requested.front();
+      if (missing_support(knob, support, setting) == gap) inside.push_back(fmt::format("{:.4g}", setting.values[0]));
+    }
+    gap += inside.empty() ? ": nothing there can be asked for"
+                          : fmt::format(": {} cannot be asked for", fmt::join(inside, ", "));
+  }
+  return gaps;
+}
+
 void summarise(const std::vector<Knob>& knobs, const std::vector<Realised>& unstated, KnobSweep& sweep) {
   std::vector<double> requested;
   std::vector<double> values;
@@ -112,6 +118,7 @@ void summarise(const std::vector<Knob>& knobs, const std::vector<Realised>& unst
     for (std::size_t k = 0; k < knobs.size(); ++k) {
       for (std::size_t i = 0; !stated[k] && i < unstated[k].values.size(); ++i) {
         const double change = std::abs(level.realised[k].values[i] - unstated[k].values[i]);
+        if (knobs[k].of_column) continue;  // A text shows nothing of it.
         side_effect += change;
         ++num_side_effects;
         sweep.largest_side_effect = std::max(sweep.largest_side_effect, change);
@@ -121,7 +128,7 @@ void summarise(const std::vector<Knob>& knobs, const std::vector<Realised>& unst
   sweep.mean_absolute_error = error / static_cast<double>(values.size());
   if (num_side_effects > 0) sweep.mean_side_effect = side_effect / static_cast<double>(num_side_effects);
   if (sweep.knobs.size() > 1) return;
-  sweep.spearman = spearman_of_means(requested, values);
+  sweep.spearman = sweep.gaps.empty() ? spearman_of_means(requested, values) : std::numeric_limits<double>::quiet_NaN();
   const std::size_t index = knob_index(knobs, sweep.knobs.front());
   if (knobs[index].kind == KnobKind::distribution) return;
   for (std::size_t i = 1; i < sweep.levels.size(); ++i) {
@@ -134,29 +141,55 @@ void summarise(const std::vector<Knob>& knobs, const std::vector<Realised>& unst
 
 }  // namespace
 
-Realised realised(const Knob& knob, const std::vector<Sentence>& sentences, const Lexicon& lexicon) {
-  std::vector<Ratio> ratios(knob.num_values());
-  for (const Sentence& sentence : sentences) {
-    const KnobLabel label = read_label(knob, sentence, lexicon);
-    switch (knob.kind) {
-      case KnobKind::probability:
-        ratios[0].add(static_cast<double>(label.positive), static_cast<double>(label.positive + label.negative));
-        break;
-      case KnobKind::scalar:
-        ratios[0].add(label.value.value_or(0.0), label.value ? 1.0 : 0.0);
-        break;
-      case KnobKind::distribution:
-        for (std::size_t i = 0; i < ratios.size(); ++i)
-          ratios[i].add(label.label == i ? 1.0 : 0.0, label.label ? 1.0 : 0.0);
-        break;
-    }
+void RealisedCount::Ratio::add(double part, double whole) {
+  if (whole == 0.0) return;
+  if (below == 0.0) origin = part / whole;
+  const double distance = part - origin * whole;
+  above += part;
+  below += whole;
+  squares += distance * distance;
+  products += distance * whole;
+  wholes += whole * whole;
+}
+
+double RealisedCount::Ratio::half_width() const {
+  // The sum of (part - ratio * whole)^2, from the sums of the distances to the origin.
+  const double shift = above / below - origin;
+  const double sum = squares - 2.0 * shift * products + shift * shift * wholes;
+  return kNormal95 * std::sqrt(std::max(sum, 0.0)) / below;
+}
+
+RealisedCount::RealisedCount(const Knob& knob) : knob_(knob), ratios_(knob.num_values()) {}
+
+void RealisedCount::add(const Sentence& sentence, const Lexicon& lexicon) {
+  const KnobLabel label = read_label(knob_, sentence, lexicon);
+  switch (knob_.kind) {
+    case KnobKind::probability:
+      ratios_[0].add(static_cast<double>(label.positive), static_cast<double>(label.positive + label.negative));
+      break;
+    case KnobKind::scalar:
+      ratios_[0].add(label.value.value_or(0.0), label.value ? 1.0 : 0.0);
+      break;
+    case KnobKind::distribution:
+      for (std::size_t i = 0; i < ratios_.size(); ++i)
+        ratios_[i].add(label.label == i ? 1.0 : 0.0, label.label ? 1.0 : 0.0);
+      break;
   }
+}
+
+Realised RealisedCount::result() const {
   Realised result;
-  for (const Ratio& ratio : ratios) {
-    result.values.push_back(ratio.value());
+  for (const Ratio& ratio : ratios_) {
+    result.values.push_back(ratio.above / ratio.below);
     result.half_widths.push_back(ratio.half_width());
   }
   return result;
+}
+
+Realised realised(const Knob& knob, const std::vector<Sentence>& sentences, const Lexicon& lexicon) {
+  RealisedCount count(knob);
+  for (const Sentence& sentence : sentences) count.add(sentence, lexicon);
+  return count.result();
 }
 
 std::vector<KnobSetting> sweep_settings(const Knob& knob, std::size_t levels) {
@@ -203,8 +236,7 @@ std::vector<std::vector<KnobSetting>> joint_settings(const std::vector<Knob>& kn
 }
 
 std::optional<SweepResult> sweep_knobs(const LanguageModel& model, const std::vector<std::string>& names,
-                                       const SweepOptions& options, std::size_t threads,
-                                       const std::function<bool(std::size_t, std::size_t)>& on_level) {
+                                       const SweepOptions& options, std::size_t threads, const SweepHooks& hooks) {
   const std::vector<Knob>& knobs = model.options().knobs;
   SweepResult result;
   const auto add_sweep = [&](const std::vector<Knob>& together, const std::vector<std::vector<KnobSetting>>& settings) {
@@ -220,6 +252,8 @@ std::optional<SweepResult> sweep_knobs(const LanguageModel& model, const std::ve
     std::vector<std::vector<KnobSetting>> settings;
     for (KnobSetting& setting : sweep_settings(knob, options.levels)) settings.push_back({std::move(setting)});
     add_sweep({knob}, settings);
+    KnobSweep& added = result.sweeps.back();
+    if (knob.kind == KnobKind::scalar) added.gaps = gaps_of(knob, model.knob_support(), added.levels);
   }
   for (std::size_t i = 0; options.combinations && i < swept.size(); ++i) {
     for (std::size_t j = i + 1; j < swept.size(); ++j)
@@ -227,32 +261,62 @@ std::optional<SweepResult> sweep_knobs(const LanguageModel& model, const std::ve
   }
   if (options.combinations && swept.size() > 2) add_sweep(swept, joint_settings(swept));
 
+  SweepProgress progress{.levels = 1, .sentences = kUnstatedLevels * options.n};
+  for (const KnobSweep& sweep : result.sweeps) {
+    progress.levels += sweep.levels.size();
+    progress.sentences += sweep.levels.size() * options.n;
+  }
   const Generator generator(model, threads);
-  const auto measure = [&](const std::vector<KnobSetting>& settings, std::uint64_t seed, std::size_t n) {
-    const GenerationRequest request{.knobs = settings, .guidance = options.guidance, .seed = seed};
-    std::vector<Sentence> sentences;
-    for (Generation& generation : generate_many(generator, request, n))
-      sentences.push_back(std::move(generation.words));
+  // Nothing if the hook says no. Every level has sentences of its own.
+  const auto measured = [&](const std::vector<KnobSetting>& settings,
+                            std::size_t n) -> std::optional<std::vector<Realised>> {
+    const GenerationRequest request{.sampling = options.sampling,
+                                    .knobs = settings,
+                                    .guidance = options.guidance,
+                                    .seed = mix_bits(options.seed) + progress.levels_done};
+    std::vector<RealisedCount> counts(knobs.begin(), knobs.end());
+    std::vector<GenerationRequest> requests;
+    for (std::size_t first = 0; first < n; first += requests.size()) {
+      if (hooks.go_on && !hooks.go_on(progress)) return std::nullopt;
+      requests.assign(std::min(std::max(kAtOnce, kPerThread * threads), n - first), request);
+      for (std::size_t i = 0; i < requests.size(); ++i) requests[i].index = first + i;
+      for (const Generation& generation : generator.generate(requests)) {
+        if (generation.error) throw Error(*generation.error);
+        const Sentence words = model.tokenizer() != nullptr ? split_words(generation.text) : generation.words;
+        for (RealisedCount& count : counts) count.add(words, model.feature_bank().lexicon());
+      }
+      progress.sentences_done += requests.size();
+    }
     std::vector<Realised> values;
-    for (const Knob& knob : knobs) values.push_back(realised(knob, sentences, model.feature_bank().lexicon()));
+    for (const RealisedCount& count : counts) values.push_back(count.result());
     return values;
   };
-  std::size_t all = 1;
-  for (const KnobSweep& sweep : result.sweeps) all += sweep.levels.size();
-  // Every level has sentences of its own.
-  std::size_t done = 0;
-  const auto seed = [&] { return mix_bits(options.seed) + done; };
-  result.unstated = measure({}, seed(), kUnstatedLevels * options.n);
-  ++done;
+  const auto level = [&](const std::vector<KnobSetting>& settings,
+                         std::size_t n) -> std::optional<std::vector<Realised>> {
+    std::string name = std::to_string(progress.levels_done);
+    for (const KnobSetting& setting : settings) name += ' ' + to_string(knobs, setting);
+    std::optional<std::vector<Realised>> values = hooks.known ? hooks.known(name) : std::nullopt;
+    if (values && fits(knobs, *values)) {
+      progress.sentences -= n;
+    } else {
+      values = measured(settings, n);
+      if (!values) return values;
+      if (hooks.measured) hooks.measured(name, *values);
+    }
+    ++progress.levels_done;
+    return values;
+  };
+  std::optional<std::vector<Realised>> values = level({}, kUnstatedLevels * options.n);
+  if (!values) return std::nullopt;
+  result.unstated = std::move(*values);
   for (KnobSweep& sweep : result.sweeps) {
-    for (SweepLevel& level : sweep.levels) {
-      if (on_level && !on_level(done, all)) return std::nullopt;
-      level.realised = measure(level.requested, seed(), options.n);
-      ++done;
+    for (SweepLevel& one : sweep.levels) {
+      values = level(one.requested, options.n);
+      if (!values) return std::nullopt;
+      one.realised = std::move(*values);
     }
     summarise(knobs, result.unstated, sweep);
   }
-  if (on_level) on_level(done, all);
   return result;
 }
 

@@ -17,6 +17,32 @@ struct Realised {
   std::vector<double> half_widths;  // Of the 95 % intervals, over sentences.
 };
 
+// Counts them sentence by sentence, in memory that does not grow. `knob` must outlive it.
+class RealisedCount {
+ public:
+  explicit RealisedCount(const Knob& knob);
+  void add(const Sentence& sentence, const Lexicon& lexicon);
+  Realised result() const;
+
+ private:
+  // A ratio of sums over sentences, with the interval by linearisation. Squares are summed of the distances to an
+  // origin near the ratio, the first sentence's: sums of plain squares would lose what little they differ by.
+  struct Ratio {
+    void add(double part, double whole);
+    double half_width() const;
+
+    double above = 0.0;
+    double below = 0.0;
+    double origin = 0.0;
+    double squares = 0.0;
+    double products = 0.0;
+    double wholes = 0.0;
+  };
+
+  const Knob& knob_;
+  std::vector<Ratio> ratios_;
+};
+
 // A probability is the share of positive ones among all labelled words, a scalar the mean of the sentences' values.
 // Sentences without any count for nothing; if none has one, the values are NaN.
 Realised realised(const Knob& knob, const std::vector<Sentence>& sentences, const Lexicon& lexicon);
@@ -26,6 +52,7 @@ struct SweepOptions {
   std::size_t n = 1000;     // Sentences a level.
   std::uint64_t seed = 1;
   double guidance = 1.0;
+  SamplingOptions sampling;   // Shares hold whatever it is; a length does not.
   bool combinations = false;  // Also every pair and all knobs together.
 };
 
@@ -40,8 +67,12 @@ struct KnobSweep {
   std::vector<std::string> knobs;
   std::vector<SweepLevel> levels;
 
+  // Of one scalar alone: what cannot be asked for, since no training sentence has it, with the levels that lie there.
+  std::vector<std::string> gaps;
+
   double mean_absolute_error = 0.0;  // Over levels, knobs and values.
   // Of one knob alone, of what was requested and the mean of what came of it; for a distribution over all its weights.
+  // NaN if there are gaps: the order of levels that cannot be asked for is chance, whatever it is.
   std::optional<double> spearman;
   std::size_t violations = 0;     // Neighbouring levels that fall beyond sampling error; of a probability or scalar.
   double mean_side_effect = 0.0;  // On the values of the other knobs, against nothing stated; over levels.
@@ -59,11 +90,28 @@ std::vector<KnobSetting> sweep_settings(const Knob& knob, std::size_t levels);
 // Several knobs together: the ends of their ranges in turn, then settings drawn at random; 12.
 std::vector<std::vector<KnobSetting>> joint_settings(const std::vector<Knob>& knobs);
 
-// Free sampling at temperature 1: no grammar, no prompt. Sweeps `names`, all knobs if there are none. `on_level` is
-// called after each level with how many are done and how many there are; it returns false to stop.
+// How far a sweep is. Levels count from the first, with nothing stated; sentences are those of this call.
+struct SweepProgress {
+  std::size_t levels_done = 0;
+  std::size_t levels = 0;
+  std::size_t sentences_done = 0;
+  std::size_t sentences = 0;
+};
+
+// What a sweep asks and tells while it runs; each may be empty.
+struct SweepHooks {
+  // Asked every few hundred sentences; false stops the sweep.
+  std::function<bool(const SweepProgress& progress)> go_on = {};
+  // A level that was measured before, by its name; nothing if it was not.
+  std::function<std::optional<std::vector<Realised>>(const std::string& level)> known = {};
+  // Told of each level that is measured now.
+  std::function<void(const std::string& level, const std::vector<Realised>& realised)> measured = {};
+};
+
+// Free sampling: no grammar, no prompt. Sweeps `names`, all knobs if there are none. Nothing if go_on said no. Throws
+// Error for options that a generator refuses.
 std::optional<SweepResult> sweep_knobs(const LanguageModel& model, const std::vector<std::string>& names,
-                                       const SweepOptions& options, std::size_t threads,
-                                       const std::function<bool(std::size_t done, std::size_t all)>& on_level = {});
+                                       const SweepOptions& options, std::size_t threads, const SweepHooks& hooks = {});
 
 // Spearman's rank correlation; equal values share their mean rank. NaN for fewer than two, or if one is not finite.
 double spearman(const std::vector<double>& x, const std::vector<double>& y);

@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numbers>
 
 #include "core/nearest_word.h"
 #include "evaluation/corpus_pass.h"
 #include "kernels/softmax.h"
+#include "model/model_access.h"
 #include "semfuse/error.h"
 #include "semfuse/evaluation.h"
 
@@ -48,13 +50,17 @@ std::vector<bool> held_out_flags(const Vocabulary& vocabulary, const std::vector
   return flags;
 }
 
+// Adds to sentence_nats, which has a place for each sentence of the batch.
 Sums measure(const Batch& batch, const Shard& shard, Matrix logits, Matrix feature_logits,
-             const std::vector<bool>& held_out) {
+             const std::vector<bool>& held_out, std::span<double> sentence_nats) {
   Sums sums;
+  std::size_t sentence = shard.first_sentence;
   for (std::size_t t = 0; t < shard.num_tokens; ++t) {
+    while (batch.first_token[sentence + 1] <= shard.first_token + t) ++sentence;
     const auto target = static_cast<std::size_t>(batch.targets[shard.first_token + t]);
     const double cross_entropy = static_cast<double>(log_sum_exp(logits.row(t), logits.cols()) - logits(t, target));
     sums.cross_entropy += cross_entropy;
+    sentence_nats[sentence] += cross_entropy;
     if (!held_out[target]) {
       sums.seen_cross_entropy += cross_entropy;
       sums.seen += 1;
@@ -81,14 +87,22 @@ Sums measure(const Batch& batch, const Shard& shard, Matrix logits, Matrix featu
 }  // namespace
 
 Evaluation evaluate(const LanguageModel& model, std::span<const Sentence> sentences, const EvaluationOptions& options) {
+  return evaluate(model, *encode(model, sentences, options), options);
+}
+
+Evaluation evaluate(const LanguageModel& model, const Dataset& dataset, const EvaluationOptions& options) {
   const std::vector<bool> held_out = held_out_flags(model.vocabulary(), options.held_out);
-  const std::size_t num_features = model.network().num_features();
+  const std::size_t num_features = ModelAccess::network(model).num_features();
   Sums total;
   std::size_t num_positions = 0;
-  for_each_batch(model, sentences, options, [&](const Batch& batch, ForwardPass& pass) {
+  std::vector<double> sentence_nats;
+  for_each_batch(model, dataset, options, [&](const Batch& batch, ForwardPass& pass) {
     std::vector<Sums> shard_sums(batch.shards.size());
+    const std::size_t first_sentence = sentence_nats.size();
+    sentence_nats.resize(first_sentence + batch.num_sentences());
     pass.run(batch, [&](const Shard& shard, Matrix logits, Matrix feature_logits) {
-      shard_sums[shard.index] = measure(batch, shard, logits, feature_logits, held_out);
+      shard_sums[shard.index] =
+          measure(batch, shard, logits, feature_logits, held_out, std::span(sentence_nats).subspan(first_sentence));
     });
     for (const Sums& sums : shard_sums) total += sums;
     num_positions += batch.num_tokens();
@@ -101,10 +115,14 @@ Evaluation evaluate(const LanguageModel& model, std::span<const Sentence> senten
       .attention = model.options().attention,
       .num_positions = num_positions,
       .perplexity = std::exp(total.cross_entropy / positions),
+      .bits_per_byte = dataset.num_bytes() > 0
+                           ? total.cross_entropy / std::numbers::ln2 / static_cast<double>(dataset.num_bytes())
+                           : kNone,
       .seen_only_perplexity = std::exp(mean(total.seen_cross_entropy, total.seen)),
       .feature_mse = num_features > 0 ? total.squared_error / (positions * static_cast<double>(num_features)) : kNone,
       .held_out_cross_entropy = mean(total.held_out_cross_entropy, total.held_out),
-      .after_held_out_cross_entropy = mean(total.after_cross_entropy, total.after)};
+      .after_held_out_cross_entropy = mean(total.after_cross_entropy, total.after),
+      .sentence_nats = std::move(sentence_nats)};
 }
 
 }  // namespace semfuse

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <utility>
 
+#include "features/feature_bank_access.h"
 #include "features/graded_columns.h"
 #include "features/membership.h"
 #include "semfuse/error.h"
@@ -20,7 +21,7 @@ constexpr std::size_t kObjectRow = 4;
 
 struct Token {
   std::string_view text;
-  WordClass word_class = WordClass::other;
+  std::string_view word_class = WordClass::kOther;
   double polarity = 0.0;
   double strength = 0.0;
 };
@@ -44,24 +45,19 @@ bool is_alphabetic(std::string_view text) {
 
 using Row = std::size_t;
 
-template <WordClass word_class>
+template <const char* word_class>
 double is_of_class(const SentenceContext& sentence, Row t) {
   return sentence.tokens[t].word_class == word_class;
 }
 
 double is_noun(const SentenceContext& sentence, Row t) {
   const Token& token = sentence.tokens[t];
-  switch (token.word_class) {
-    case WordClass::object:
-      return 1.0;
-    case WordClass::verb:
-    case WordClass::adjective:
-    case WordClass::subject:
-    case WordClass::pronoun:
-      return 0.0;
-    default:
-      return is_alphabetic(token.text);
+  if (token.word_class == WordClass::kObject) return 1.0;
+  for (const std::string_view other :
+       {WordClass::kVerb, WordClass::kAdjective, WordClass::kSubject, WordClass::kPronoun}) {
+    if (token.word_class == other) return 0.0;
   }
+  return is_alphabetic(token.text);
 }
 
 double is_subject(const SentenceContext&, Row t) {
@@ -92,7 +88,9 @@ enum Level : std::size_t { low, med, high };
 
 template <Attribute attribute, Level level>
 double degree(const SentenceContext& sentence, double x) {
-  if (sentence.memberships == nullptr) return x;
+  const bool is_none = x == 0.0 && sentence.options.bank == FeatureSet::open;
+  if (sentence.memberships == nullptr) return is_none ? static_cast<double>(kNoAttribute) : x;
+  if (is_none) return 0.0;
   // Training grades attributes that are floats in ungraded rows; so that it sees the same degrees, bit by bit.
   if (sentence.options.learn_kernel) x = static_cast<double>(static_cast<float>(x));
   const Memberships& levels = (*sentence.memberships)[attribute];
@@ -124,7 +122,7 @@ double strength_so_far(const SentenceContext& sentence, Row t) {
 }
 
 double coref_subject(const SentenceContext& sentence, Row t) {
-  return sentence.tokens[t].word_class == WordClass::pronoun && sentence.first_subject_name < t;
+  return sentence.tokens[t].word_class == WordClass::kPronoun && sentence.first_subject_name < t;
 }
 
 double is_capitalized(const SentenceContext& sentence, Row t) {
@@ -142,8 +140,8 @@ using Features = std::array<Feature, kNumFeatures>;
 
 constexpr Features kPaperFeatures = {{
     {"is_noun", is_noun},
-    {"is_verb", is_of_class<WordClass::verb>},
-    {"is_adj", is_of_class<WordClass::adjective>},
+    {"is_verb", is_of_class<WordClass::kVerb>},
+    {"is_adj", is_of_class<WordClass::kAdjective>},
     {"is_subject", is_subject},
     {"is_object", is_object},
     {"is_head", is_head},
@@ -162,7 +160,7 @@ constexpr Features kPaperFeatures = {{
     {"str_high", strength<high>},
     {"coref_subject", coref_subject},
     {"is_capitalized", is_capitalized},
-    {"is_pronoun", is_of_class<WordClass::pronoun>},
+    {"is_pronoun", is_of_class<WordClass::kPronoun>},
 }};
 
 constexpr Features with(Features features, std::string_view name, double (*value)(const SentenceContext&, Row)) {
@@ -173,7 +171,7 @@ constexpr Features with(Features features, std::string_view name, double (*value
 }
 
 constexpr Features semfuse_features() {
-  Features features = with(kPaperFeatures, "is_noun", is_of_class<WordClass::object>);
+  Features features = with(kPaperFeatures, "is_noun", is_of_class<WordClass::kObject>);
   features = with(features, "str_low", strength_so_far<low>);
   features = with(features, "str_med", strength_so_far<med>);
   return with(features, "str_high", strength_so_far<high>);
@@ -224,7 +222,7 @@ SentenceContext describe(const Sentence& sentence, const Lexicon& lexicon, const
   context.tokens.push_back({.text = "<bos>"});
   for (const std::string& word : sentence) context.tokens.push_back(describe(word, lexicon));
   context.tokens.push_back({.text = "<eos>"});
-  const auto is_subject_name = [](const Token& token) { return token.word_class == WordClass::subject; };
+  const auto is_subject_name = [](const Token& token) { return token.word_class == WordClass::kSubject; };
   const auto name = std::find_if(context.tokens.begin(), context.tokens.end(), is_subject_name);
   context.first_subject_name = static_cast<std::size_t>(name - context.tokens.begin());
   const bool exclaims = !sentence.empty() && sentence.back() == "!";
@@ -253,7 +251,16 @@ void check(const FeatureOptions& options) {
 }  // namespace
 
 std::string_view to_string(FeatureSet set) {
-  return set == FeatureSet::paper ? "paper" : "semfuse";
+  switch (set) {
+    case FeatureSet::semfuse:
+      return "semfuse";
+    case FeatureSet::open:
+      return "open";
+    case FeatureSet::none:
+      return "none";
+    default:
+      return "paper";
+  }
 }
 
 std::string_view to_string(MembershipKernel kernel) {
@@ -289,9 +296,14 @@ void FeatureBank::set_memberships(const AttributeMemberships& memberships) {
   memberships_ = memberships;
 }
 
-FeatureBank FeatureBank::ungraded() const {
-  FeatureBank bank = *this;
+FeatureBank FeatureBankAccess::ungraded(FeatureBank bank) {
   bank.graded_ = false;
+  return bank;
+}
+
+FeatureBank FeatureBank::with_lexicon(Lexicon lexicon) const {
+  FeatureBank bank = *this;
+  bank.lexicon_ = std::move(lexicon);
   return bank;
 }
 
@@ -301,10 +313,12 @@ const std::vector<std::string>& FeatureBank::names() const {
     for (const Feature& feature : kPaperFeatures) list.emplace_back(feature.name);
     return list;
   }();
-  return names;
+  static const std::vector<std::string> none;
+  return options_.bank == FeatureSet::none ? none : names;
 }
 
 FeatureMatrix FeatureBank::rows(const Sentence& sentence) const {
+  if (options_.bank == FeatureSet::none) return {.num_rows = sentence.size() + 2, .num_features = 0, .values = {}};
   const SentenceContext context = describe(sentence, lexicon_, options_, graded_ ? &memberships_ : nullptr);
   FeatureMatrix matrix = {.num_rows = context.tokens.size(), .num_features = kNumFeatures, .values = {}};
   matrix.values.reserve(matrix.num_rows * matrix.num_features);
@@ -317,6 +331,7 @@ FeatureMatrix FeatureBank::rows(const Sentence& sentence) const {
 }
 
 FeatureMatrix FeatureBank::word_rows(const Vocabulary& vocabulary) const {
+  if (options_.bank == FeatureSet::none) return {.num_rows = vocabulary.size(), .num_features = 0, .values = {}};
   // Nameless tokens around the word keep it off every place that means a role.
   constexpr Row kAlone = kObjectRow + 1;
   SentenceContext context = {options_, graded_ ? &memberships_ : nullptr, std::vector<Token>(kAlone + 2), kAlone + 2,

@@ -15,7 +15,8 @@ struct GradedColumn {
 constexpr std::size_t kNumGradedColumns = 9;
 const std::array<GradedColumn, kNumGradedColumns>& graded_columns();
 
-// Stands in an ungraded row for an attribute that the entry does not have, as <pad>: every degree of it is 0.
+// Stands in an ungraded row for an attribute that the entry does not have, as <pad> or as a word of FeatureSet::open
+// whose attribute is 0: every degree of it is 0.
 // Attributes themselves are never negative.
 constexpr float kNoAttribute = -1.0f;
 

@@ -1,4 +1,4 @@
-// The place of a knob among those of a model.
+// The place of a knob among those of a model, and where it reads what is no word's.
 #pragma once
 
 #include <algorithm>
@@ -8,6 +8,8 @@
 #include "semfuse/knobs.h"
 
 namespace semfuse {
+
+constexpr std::string_view kLengthSource = "length";  // The number of a sentence's words.
 
 // The number of knobs if none has the name.
 inline std::size_t knob_index(std::span<const Knob> knobs, std::string_view name) {

@@ -3,14 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <cmath>
 #include <numeric>
 #include <set>
 
+#include "core/attribute_name.h"
 #include "core/nearest_word.h"
-#include "features/attribute_name.h"
 #include "features/knob_index.h"
 #include "io/quoted_text.h"
 #include "semfuse/error.h"
@@ -19,7 +18,7 @@ namespace semfuse {
 namespace {
 
 constexpr std::string_view kFinalMark = "final_mark";
-constexpr std::string_view kLength = "length";
+constexpr std::string_view kColumn = "column";
 constexpr std::size_t kMaxKnobs = 8;
 constexpr std::size_t kMaxLabels = 64;
 constexpr double kWeightTolerance = 1e-6;
@@ -83,6 +82,36 @@ std::vector<std::string_view> words_of(std::string_view text) {
     if (text.empty()) return words;
     words.push_back(text.substr(0, text.find(' ')));
     text.remove_prefix(words.back().size());
+  }
+}
+
+// The name of a column, which in quotes may hold spaces; the words of it are counted by `next`. Empty if the closing
+// quote is missing.
+std::string unquoted(std::string_view text, std::string_view first, std::size_t& next) {
+  next = 4;
+  if (!first.starts_with('"')) return std::string(first);
+  const auto begin = static_cast<std::size_t>(first.data() - text.data()) + 1;
+  const std::size_t end = text.find('"', begin);
+  if (end == text.npos || (end + 1 < text.size() && text[end + 1] != ' ')) return {};
+  next = 3 + words_of(text.substr(begin - 1, end + 1 - (begin - 1))).size();
+  return std::string(text.substr(begin, end - begin));
+}
+
+// Labels are words; those of a column may have spaces and stand between commas.
+std::vector<std::string_view> labels_in(std::string_view text, std::span<const std::string_view> words,
+                                        bool of_column) {
+  const auto begin = static_cast<std::size_t>(words.front().data() - text.data());
+  std::string_view rest = text.substr(begin);
+  if (!of_column || rest.find(',') == rest.npos) return {words.begin(), words.end()};
+  std::vector<std::string_view> labels;
+  while (true) {
+    const std::size_t comma = rest.find(',');
+    std::string_view label = rest.substr(0, comma);
+    while (label.starts_with(' ')) label.remove_prefix(1);
+    while (label.ends_with(' ')) label.remove_suffix(1);
+    labels.push_back(label);
+    if (comma == rest.npos) return labels;
+    rest.remove_prefix(comma + 1);
   }
 }
 
@@ -157,41 +186,6 @@ std::vector<double> parse_weights(const Knob& knob, std::string_view text) {
   return weights;
 }
 
-// The paper's names of a request in terms of knobs.
-struct PaperControl {
-  std::string_view name;
-  std::string_view knob;
-  std::string_view label;  // Of a distribution: the weight goes to it, the rest evenly to the others.
-  bool opposite = false;
-};
-
-constexpr std::array<PaperControl, 5> kPaperControls = {{
-    {.name = "pos_high", .knob = "polarity", .label = ""},
-    {.name = "neg_high", .knob = "polarity", .label = "", .opposite = true},
-    {.name = "str_high", .knob = "strength", .label = ""},
-    {.name = "str_med", .knob = "strength", .label = ""},
-    {.name = "is_question", .knob = "mark", .label = "?"},
-}};
-
-KnobSetting translate(std::span<const Knob> knobs, const PaperControl& control, std::string_view text) {
-  const Knob& knob = find_knob(knobs, control.knob);
-  const std::optional<double> value = number_in(text);
-  if (!value || !(*value >= 0.0 && *value <= 1.0)) {
-    throw Error(fmt::format("{}: {} is not a number from 0 to 1", control.name, quoted_text(text)));
-  }
-  KnobSetting setting{.knob = knob.name, .values = {control.opposite ? 1.0 - *value : *value}};
-  if (knob.kind == KnobKind::distribution) {
-    const auto label = std::find(knob.labels.begin(), knob.labels.end(), control.label);
-    if (label == knob.labels.end()) {
-      throw Error(fmt::format("{}: the knob {} has no label {}", control.name, knob.name, quoted_text(control.label)));
-    }
-    setting.values.assign(knob.labels.size(), (1.0 - *value) / static_cast<double>(knob.labels.size() - 1));
-    setting.values[static_cast<std::size_t>(label - knob.labels.begin())] = *value;
-  }
-  check_setting(knob, setting.values);
-  return setting;
-}
-
 }  // namespace
 
 std::string_view to_string(KnobKind kind) {
@@ -209,7 +203,8 @@ Knob parse_knob(std::string_view text) {
   const auto refuse = [&](const std::string& what) {
     throw Error(
         fmt::format("knob {}: {}; write \"NAME: probability of ATTRIBUTE\", \"NAME: scalar of ATTRIBUTE from LOW to "
-                    "HIGH\" or \"NAME: distribution of final_mark over LABEL LABEL ...\"",
+                    "HIGH\" or \"NAME: distribution of final_mark over LABEL LABEL ...\", each also \"of column "
+                    "COLUMN\"",
                     quoted_text(text), what));
   };
   const std::size_t colon = text.find(':');
@@ -218,30 +213,41 @@ Knob parse_knob(std::string_view text) {
   knob.name = text.substr(0, colon);
   if (!is_attribute_name(knob.name)) refuse("its name must be of a-z, 0-9 and _");
   const std::vector<std::string_view> words = words_of(text.substr(colon + 1));
-  if (words.size() < 3 || words[1] != "of" || !is_attribute_name(words[2])) refuse("it does not say what it is of");
-  knob.source = words[2];
-  const std::span<const std::string_view> rest = std::span(words).subspan(3);
+  if (words.size() < 3 || words[1] != "of") refuse("it does not say what it is of");
+  std::size_t next = 3;
+  if (words[2] == kColumn && words.size() > 3) {
+    knob.of_column = true;
+    knob.source = unquoted(text, words[3], next);
+    if (knob.source.empty()) refuse("the name of its column is not whole");
+  } else {
+    if (!is_attribute_name(words[2])) refuse("it does not say what it is of");
+    knob.source = words[2];
+  }
+  const std::span<const std::string_view> rest = std::span(words).subspan(next);
+  const bool of_mark = !knob.of_column && knob.source == kFinalMark;
   if (words[0] == to_string(KnobKind::probability)) {
     if (!rest.empty()) refuse("a probability needs no more than its source");
-    if (knob.source == kFinalMark || knob.source == kLength) refuse("a probability is of an attribute of words");
+    if (of_mark || (!knob.of_column && knob.source == kLengthSource))
+      refuse("a probability is of an attribute of words");
   } else if (words[0] == to_string(KnobKind::scalar)) {
     knob.kind = KnobKind::scalar;
     const auto low = rest.size() == 4 && rest[0] == "from" && rest[2] == "to" ? number_in(rest[1]) : std::nullopt;
     const auto high = low ? number_in(rest[3]) : std::nullopt;
     if (!high || !(*low < *high)) refuse("a scalar needs a range");
-    if (knob.source == kFinalMark) refuse("a final mark is no number");
+    if (of_mark) refuse("a final mark is no number");
     knob.low = *low;
     knob.high = *high;
   } else if (words[0] == to_string(KnobKind::distribution)) {
     knob.kind = KnobKind::distribution;
-    if (knob.source != kFinalMark) refuse("a distribution is of final_mark");
-    if (rest.size() < 3 || rest[0] != "over") refuse("a distribution needs two labels or more");
-    for (const std::string_view label : rest.subspan(1)) {
-      if (quoted_text(label) != fmt::format("\"{}\"", label)) refuse("a label is no word");
+    if (!of_mark && !knob.of_column) refuse("a distribution is of final_mark or of a column");
+    if (rest.size() < 2 || rest[0] != "over") refuse("a distribution needs two labels or more");
+    for (const std::string_view label : labels_in(text, rest.subspan(1), knob.of_column)) {
+      if (label.empty() || quoted_text(label) != fmt::format("\"{}\"", label)) refuse("a label is no word");
       if (std::find(knob.labels.begin(), knob.labels.end(), label) != knob.labels.end())
         refuse("a label appears twice");
       knob.labels.emplace_back(label);
     }
+    if (knob.labels.size() < 2) refuse("a distribution needs two labels or more");
     if (knob.labels.size() > kMaxLabels) refuse(fmt::format("it has more than {} labels", kMaxLabels));
   } else {
     refuse("its kind must be probability, scalar or distribution");
@@ -250,9 +256,15 @@ Knob parse_knob(std::string_view text) {
 }
 
 std::string to_string(const Knob& knob) {
-  std::string text = fmt::format("{}: {} of {}", knob.name, to_string(knob.kind), knob.source);
+  std::string source = knob.source;
+  if (knob.of_column) {
+    const bool plain = knob.source.find(' ') == knob.source.npos && !knob.source.starts_with('"');
+    source = plain ? fmt::format("{} {}", kColumn, knob.source) : fmt::format("{} \"{}\"", kColumn, knob.source);
+  }
+  std::string text = fmt::format("{}: {} of {}", knob.name, to_string(knob.kind), source);
   if (knob.kind == KnobKind::scalar) text += fmt::format(" from {} to {}", knob.low, knob.high);
-  if (knob.kind == KnobKind::distribution) text += fmt::format(" over {}", fmt::join(knob.labels, " "));
+  if (knob.kind == KnobKind::distribution)
+    text += fmt::format(" over {}", fmt::join(knob.labels, knob.of_column ? ", " : " "));
   return text;
 }
 
@@ -266,13 +278,14 @@ void check_knobs(std::span<const Knob> knobs) {
 
 KnobLabel read_label(const Knob& knob, const Sentence& sentence, const Lexicon& lexicon) {
   KnobLabel result;
+  if (knob.of_column) return result;
   if (knob.source == kFinalMark) {
     if (sentence.empty()) return result;
     const auto label = std::find(knob.labels.begin(), knob.labels.end(), sentence.back());
     if (label != knob.labels.end()) result.label = static_cast<std::size_t>(label - knob.labels.begin());
     return result;
   }
-  if (knob.source == kLength) {
+  if (knob.source == kLengthSource) {
     result.value = static_cast<double>(sentence.size());
     return result;
   }
@@ -290,6 +303,46 @@ KnobLabel read_label(const Knob& knob, const Sentence& sentence, const Lexicon& 
   return result;
 }
 
+KnobLabel read_cell(const Knob& knob, std::string_view cell) {
+  KnobLabel result;
+  if (cell.empty()) return result;
+  const auto refuse = [&](const std::string& what) {
+    throw Error(
+        fmt::format("column {} says {}, {}; mend it, or leave the cell empty", knob.source, quoted_text(cell), what));
+  };
+  switch (knob.kind) {
+    case KnobKind::scalar: {
+      result.value = number_in(cell);
+      if (!result.value) refuse("which is no number");
+      if (*result.value < knob.low || *result.value > knob.high)
+        refuse(fmt::format("which is not from {} to {}", knob.low, knob.high));
+      break;
+    }
+    case KnobKind::distribution: {
+      const auto label = std::find(knob.labels.begin(), knob.labels.end(), cell);
+      if (label == knob.labels.end()) refuse(fmt::format("which is no label of knob {}", knob.name));
+      result.label = static_cast<std::size_t>(label - knob.labels.begin());
+      break;
+    }
+    default: {
+      constexpr std::array<std::string_view, 5> kPositive = {"1", "true", "yes", "pos", "positive"};
+      constexpr std::array<std::string_view, 5> kNegative = {"0", "false", "no", "neg", "negative"};
+      std::string lower(cell);
+      std::ranges::transform(lower, lower.begin(),
+                             [](char c) { return c >= 'A' && c <= 'Z' ? char(c - 'A' + 'a') : c; });
+      const std::optional<double> number = number_in(cell);
+      if (std::ranges::find(kPositive, lower) != kPositive.end() || number == 1.0) {
+        result.positive = 1;
+      } else if (std::ranges::find(kNegative, lower) != kNegative.end() || number == 0.0) {
+        result.negative = 1;
+      } else {
+        refuse("which is neither 1 nor 0, true nor false, yes nor no, positive nor negative");
+      }
+    }
+  }
+  return result;
+}
+
 KnobSetting parse_setting(std::span<const Knob> knobs, std::string_view text) {
   const std::size_t equals = text.find('=');
   if (equals == text.npos) {
@@ -297,10 +350,6 @@ KnobSetting parse_setting(std::span<const Knob> knobs, std::string_view text) {
   }
   const std::string_view name = text.substr(0, equals);
   const std::string_view value = text.substr(equals + 1);
-  const bool declared = knob_index(knobs, name) < knobs.size();
-  for (const PaperControl& control : kPaperControls) {
-    if (!declared && control.name == name) return translate(knobs, control, value);
-  }
   const Knob& knob = find_knob(knobs, name);
   KnobSetting setting{.knob = knob.name, .values = {}};
   if (knob.kind == KnobKind::distribution) {

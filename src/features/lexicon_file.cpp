@@ -6,13 +6,13 @@
 #include <map>
 #include <utility>
 
+#include "core/attribute_name.h"
 #include "core/nearest_word.h"
-#include "features/attribute_name.h"
-#include "features/lexicons.h"
 #include "io/file.h"
 #include "io/quoted_text.h"
+#include "semfuse/corpus.h"
 #include "semfuse/error.h"
-#include "semfuse/feature_bank.h"
+#include "semfuse/lexicon.h"
 
 namespace semfuse {
 namespace {
@@ -33,6 +33,7 @@ std::vector<std::string_view> cells_of(std::string_view line) {
 std::vector<std::string_view> parse_heading(std::string_view line) {
   const std::vector<std::string_view> names = cells_of(line);
   for (std::size_t i = 0; i < names.size(); ++i) {
+    if (names[i].starts_with('#')) continue;
     const bool known = std::find(kColumns.begin(), kColumns.end(), names[i]) != kColumns.end();
     if (const std::string advice = did_you_mean(names[i], kColumns); !known && !advice.empty()) {
       throw Error(fmt::format("unknown column {}{}", quoted_text(names[i]), advice));
@@ -74,6 +75,7 @@ LexiconEntry parse_entry(const std::vector<std::string_view>& columns, std::stri
   LexiconEntry entry;
   bool has_class = false;
   for (std::size_t i = 0; i < cells.size(); ++i) {
+    if (columns[i].starts_with('#')) continue;  // A note for people.
     if (columns[i] == "word") {
       if (split_words(cells[i]) != Sentence{std::string(cells[i])} ||
           quoted_text(cells[i]) != fmt::format("\"{}\"", cells[i]) || cells[i].starts_with('<')) {
@@ -81,16 +83,16 @@ LexiconEntry parse_entry(const std::vector<std::string_view>& columns, std::stri
       }
       entry.word = cells[i];
     } else if (columns[i] == "class") {
-      const std::optional<WordClass> word_class = word_class_from_string(cells[i]);
-      if (!word_class) {
-        std::vector<std::string> names;
-        for (int c = 0; c <= static_cast<int>(WordClass::other); ++c)
-          names.emplace_back(to_string(static_cast<WordClass>(c)));
-        std::string advice = did_you_mean(cells[i], names);
-        if (advice.empty()) advice = fmt::format("; classes are {}", fmt::join(names, ", "));
+      // A name that is one slip away from a known one is that slip; `adverb` is no `verb`.
+      if (const std::string advice = did_you_mean(cells[i], WordClass::known(), 1);
+          !WordClass::is_known(cells[i]) && !advice.empty()) {
         throw Error(fmt::format("unknown class {}{}", quoted_text(cells[i]), advice));
       }
-      entry.word_class = *word_class;
+      if (!is_attribute_name(cells[i])) {
+        throw Error(fmt::format("{} is no name of a class (a-z, 0-9 and _); known ones are {}", quoted_text(cells[i]),
+                                fmt::join(WordClass::known(), ", ")));
+      }
+      entry.word_class = cells[i];
       has_class = true;
     } else {
       const double number = parse_number(columns[i], cells[i]);
@@ -148,13 +150,6 @@ Lexicon Lexicon::parse(std::string_view tsv, std::string_view origin) {
 
 Lexicon Lexicon::load(const std::filesystem::path& path) {
   return parse(read_text(path, kMaxLexiconBytes), path.string());
-}
-
-Lexicon Lexicon::synthetic() {
-  const std::vector<EmbeddedText>& lexicons = embedded_lexicons();
-  const auto found = std::find_if(lexicons.begin(), lexicons.end(),
-                                  [](const EmbeddedText& lexicon) { return lexicon.name == "synthetic"; });
-  return parse(found->text, "lexicons/synthetic.tsv");
 }
 
 }  // namespace semfuse

@@ -2,11 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
-
 #include <algorithm>
-#include <set>
+#include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "io/quoted_text.h"
@@ -25,51 +24,81 @@ using nlohmann::json;
   throw Error(fmt::format("{}:{}:{}: {}; mend the JSON or write the file anew", origin, line, column, what));
 }
 
+// Builds the value of a text while it is read. The library's own parser with a callback looks through the members of an
+// object whenever one of them ends, which takes a minute for a header of 40,000 tensors.
+class ValueBuilder : public nlohmann::json_sax<json> {
+ public:
+  ValueBuilder(std::string_view text, std::string_view origin, std::size_t max_depth)
+      : text_(text), origin_(origin), max_depth_(max_depth) {}
+
+  json take() { return std::move(root_); }
+
+  bool null() override { return add(nullptr); }
+  bool boolean(bool value) override { return add(value); }
+  bool number_integer(std::int64_t value) override { return add(value); }
+  bool number_unsigned(std::uint64_t value) override { return add(value); }
+  bool number_float(double value, const std::string&) override { return add(value); }
+  bool string(std::string& value) override { return add(std::move(value)); }
+  bool binary(json::binary_t&) override { return false; }  // Text has none.
+  bool start_object(std::size_t) override { return open(json::object()); }
+  bool start_array(std::size_t) override { return open(json::array()); }
+  bool end_object() override { return close(); }
+  bool end_array() override { return close(); }
+
+  bool key(std::string& name) override {
+    const auto [place, added] = open_.back()->get_ref<json::object_t&>().emplace(name, nullptr);
+    if (!added) throw Error(fmt::format("{}: {} appears twice; remove one", origin_, quoted_text(name)));
+    member_ = &place->second;
+    return true;
+  }
+
+  bool parse_error(std::size_t, const std::string&, const json::exception& error) override {
+    if (const auto* syntax = dynamic_cast<const json::parse_error*>(&error)) {
+      fail_at(text_, syntax->byte == 0 ? 0 : syntax->byte - 1, origin_, "not valid JSON");
+    }
+    throw Error(fmt::format("{}: JSON with a number out of range; write the file anew", origin_));
+  }
+
+ private:
+  // Puts a value where the text stands: into the open object or list, or as the whole.
+  json& place(json value) {
+    if (open_.empty()) return root_ = std::move(value);
+    if (open_.back()->is_object()) return *member_ = std::move(value);
+    open_.back()->push_back(std::move(value));
+    return open_.back()->back();
+  }
+  bool add(json value) {
+    place(std::move(value));
+    return true;
+  }
+  bool open(json value) {
+    if (open_.size() >= max_depth_) {
+      throw Error(fmt::format("{}: JSON nests deeper than {}; write the file anew", origin_, max_depth_));
+    }
+    open_.push_back(&place(std::move(value)));
+    return true;
+  }
+  bool close() {
+    open_.pop_back();
+    return true;
+  }
+
+  std::string_view text_;
+  std::string_view origin_;
+  std::size_t max_depth_;
+  json root_;
+  std::vector<json*> open_;  // From the whole to the innermost; a list does not grow while something in it is open.
+  json* member_ = nullptr;   // Of the innermost object, whose value comes next.
+};
+
 }  // namespace
 
 json parse_json(std::string_view text, std::string_view origin, std::size_t max_depth) {
   // The parser takes a zero byte for the end of the text and would not look at what follows.
   if (const std::size_t zero = text.find('\0'); zero != text.npos) fail_at(text, zero, origin, "zero byte in JSON");
-
-  std::vector<std::set<std::string>> open_objects;
-  const auto watch = [&](int depth, json::parse_event_t event, const json& parsed) {
-    switch (event) {
-      case json::parse_event_t::object_start:
-        open_objects.emplace_back();
-        [[fallthrough]];
-      case json::parse_event_t::array_start:
-        // At its start event a value counts itself out: the outermost has depth 0.
-        if (static_cast<std::size_t>(depth) >= max_depth) {
-          throw Error(fmt::format("{}: JSON nests deeper than {}; write the file anew", origin, max_depth));
-        }
-        break;
-      case json::parse_event_t::key: {
-        const auto& key = parsed.get_ref<const std::string&>();
-        if (!open_objects.back().insert(key).second) {
-          throw Error(fmt::format("{}: {} appears twice; remove one", origin, quoted_text(key)));
-        }
-        break;
-      }
-      case json::parse_event_t::object_end:
-        open_objects.pop_back();
-        break;
-      default:
-        break;
-    }
-    return true;
-  };
-
-  try {
-    return json::parse(text, watch);
-  } catch (const json::parse_error& error) {
-    fail_at(text, error.byte == 0 ? 0 : error.byte - 1, origin, "not valid JSON");
-  } catch (const json::exception&) {
-    throw Error(fmt::format("{}: JSON with a number out of range; write the file anew", origin));
-  }
-}
-
-nlohmann::ordered_json finite_or_null(double value) {
-  return std::isfinite(value) ? nlohmann::ordered_json(value) : nlohmann::ordered_json();
+  ValueBuilder builder(text, origin, max_depth);
+  json::sax_parse(text, &builder);
+  return builder.take();
 }
 
 }  // namespace semfuse

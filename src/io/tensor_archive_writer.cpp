@@ -5,12 +5,12 @@
 #include <bit>
 #include <cassert>
 #include <cstring>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
 
 #include "io/archive_checksum.h"
 #include "io/file.h"
+#include "io/json_writer.h"
 #include "io/quoted_text.h"
 #include "semfuse/error.h"
 
@@ -21,6 +21,15 @@ static_assert(std::endian::native == std::endian::little, "safetensors data is l
 
 constexpr std::size_t kLengthBytes = 8;
 constexpr const char* kMetadataKey = "__metadata__";
+
+// The writer of JSON would replace what is not, and names would no longer be found.
+void require_utf8(std::string_view text) {
+  while (!text.empty()) {
+    const std::size_t length = utf8_character_length(text);
+    if (length == 0) throw Error("a tensor's name or the metadata is not UTF-8; write it as UTF-8");
+    text.remove_prefix(length);
+  }
+}
 
 }  // namespace
 
@@ -52,20 +61,21 @@ void TensorArchiveWriter::add(std::string name, std::vector<std::size_t> shape, 
 }
 
 std::string TensorArchiveWriter::header() const {
-  nlohmann::ordered_json header = nlohmann::ordered_json::object();
+  std::string text = "{";
+  const auto add_member = [&](const std::string& name, const Json& value) {
+    require_utf8(name);
+    text += fmt::format("{}{}:{}", text.size() > 1 ? "," : "", Json(name).dump(), value.dump());
+  };
   std::map<std::string, std::string> metadata = metadata_;
   if (has_checksum_) metadata.emplace(kChecksumKey, kBlankChecksum);
-  if (!metadata.empty()) header[kMetadataKey] = metadata;
+  for (const auto& [key, value] : metadata) require_utf8(key), require_utf8(value);
+  if (!metadata.empty()) add_member(kMetadataKey, metadata);
   for (const TensorInfo& tensor : tensors_) {
-    header[tensor.name] = {
-        {"dtype", to_string(tensor.dtype)}, {"shape", tensor.shape}, {"data_offsets", {tensor.begin, tensor.end}}};
+    add_member(tensor.name, {{"dtype", to_string(tensor.dtype)},
+                             {"shape", tensor.shape},
+                             {"data_offsets", Json::array({tensor.begin, tensor.end})}});
   }
-  std::string text;
-  try {
-    text = header.dump();
-  } catch (const nlohmann::json::exception&) {
-    throw Error("a tensor's name or the metadata is not UTF-8; write it as UTF-8");
-  }
+  text += '}';
   text.append((kLengthBytes - text.size() % kLengthBytes) % kLengthBytes, ' ');
   const std::uint64_t size = text.size();
   std::string length(kLengthBytes, '\0');

@@ -2,8 +2,21 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace semfuse {
+
+std::vector<std::vector<TokenId>> adjective_classes(const Vocabulary& vocabulary, const Lexicon& lexicon) {
+  std::vector<std::vector<TokenId>> classes;
+  for (const int sign : {+1, -1}) {
+    std::vector<TokenId> ids;
+    for (const std::string& word : lexicon.words(WordClass::kAdjective, sign)) {
+      if (const auto id = vocabulary.find(word)) ids.push_back(*id);
+    }
+    classes.push_back(std::move(ids));
+  }
+  return classes;
+}
 
 ClassUniformity::ClassUniformity(std::vector<std::vector<TokenId>> classes) : classes_(std::move(classes)) {
   for (auto& tokens : classes_) std::sort(tokens.begin(), tokens.end());

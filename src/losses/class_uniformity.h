@@ -5,9 +5,13 @@
 #include <vector>
 
 #include "core/matrix_view.h"
+#include "semfuse/lexicon.h"
 #include "semfuse/vocabulary.h"
 
 namespace semfuse {
+
+// The paper's classes: the positive and the negative adjectives of the lexicon that the vocabulary has.
+std::vector<std::vector<TokenId>> adjective_classes(const Vocabulary& vocabulary, const Lexicon& lexicon);
 
 // For each class, the mean over the positions whose target is in it of KL(softmax over the class ‖ uniform); then the
 // mean over the classes that occur. Immutable.

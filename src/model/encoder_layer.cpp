@@ -18,6 +18,13 @@ EncoderLayer::EncoderLayer(ParameterLayout& layout, LinearList& linears, const M
       norm1_(layout, name_of(layer) + ".norm1", options.width, layer, DropoutPlan::Site::attention_output),
       norm2_(layout, name_of(layer) + ".norm2", options.width, layer, DropoutPlan::Site::feed_forward_output) {}
 
+void EncoderLayer::initialise(InitialWeights& weights) const {
+  attention_.initialise(weights);
+  feed_forward_.initialise(weights);
+  norm1_.initialise(weights);
+  norm2_.initialise(weights);
+}
+
 EncoderLayer::Cache EncoderLayer::allocate(const Batch& batch, Matrix input, Workspace& workspace) const {
   return {.input = input,
           .attention = attention_.allocate(batch, workspace),

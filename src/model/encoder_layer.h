@@ -12,6 +12,7 @@ namespace semfuse {
 class EncoderLayer {
  public:
   EncoderLayer(ParameterLayout& layout, LinearList& linears, const ModelOptions& options, std::size_t layer);
+  void initialise(InitialWeights& weights) const;
 
   struct Cache {
     Matrix input;  // [num_tokens, width], the output of the layer below

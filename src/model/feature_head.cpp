@@ -8,6 +8,11 @@ FeatureHead::FeatureHead(LinearList& linears, std::size_t width, std::size_t inn
     : first_(linears.add("aux_head.0", width, inner_width, width)),
       second_(linears.add("aux_head.2", inner_width, num_features, inner_width)) {}
 
+void FeatureHead::initialise(InitialWeights& weights) const {
+  weights.draw(first_);
+  weights.draw(second_);
+}
+
 FeatureHead::Cache FeatureHead::allocate(const Batch& batch, Workspace& workspace) const {
   return {.inner = workspace.matrix(batch.num_tokens(), first_.outputs),
           .logits = workspace.matrix(batch.num_tokens(), second_.outputs),

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/workspace.h"
+#include "model/initial_weights.h"
 #include "model/pass.h"
 
 namespace semfuse {
@@ -9,6 +10,7 @@ namespace semfuse {
 class FeatureHead {
  public:
   FeatureHead(LinearList& linears, std::size_t width, std::size_t inner_width, std::size_t num_features);
+  void initialise(InitialWeights& weights) const;
 
   struct Cache {
     Matrix inner;    // [num_tokens, inner_width], after ReLU

@@ -10,6 +10,11 @@ FeedForward::FeedForward(LinearList& linears, const std::string& name, std::size
       linear1_(linears.add(name + ".linear1", width, inner_width, width)),
       linear2_(linears.add(name + ".linear2", inner_width, width, inner_width)) {}
 
+void FeedForward::initialise(InitialWeights& weights) const {
+  weights.draw(linear1_);
+  weights.draw(linear2_);
+}
+
 FeedForward::Cache FeedForward::allocate(const Batch& batch, Workspace& workspace) const {
   return {.inner = workspace.matrix(batch.num_tokens(), linear1_.outputs),
           .d_inner = workspace.matrix(batch.num_tokens(), linear1_.outputs)};

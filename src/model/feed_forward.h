@@ -4,6 +4,7 @@
 #include <string>
 
 #include "core/workspace.h"
+#include "model/initial_weights.h"
 #include "model/pass.h"
 
 namespace semfuse {
@@ -12,6 +13,7 @@ class FeedForward {
  public:
   FeedForward(LinearList& linears, const std::string& name, std::size_t width, std::size_t inner_width,
               std::size_t layer);
+  void initialise(InitialWeights& weights) const;
 
   struct Cache {
     Matrix inner;    // [num_tokens, inner_width], after ReLU and dropout

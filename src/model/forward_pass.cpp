@@ -9,11 +9,13 @@ ForwardPass::ForwardPass(const Network& network, ThreadPool& pool)
     : network_(network),
       pool_(pool),
       packed_(network.layout(), network.linears()),
+      head_(network, output_rows(network), TokenHead::Use::inference),
       positions_(network.options().width) {}
 
 void ForwardPass::set_weights(const ParameterBlock& weights) {
   weights_ = &weights;
   packed_.refresh(weights, pool_);
+  head_.refresh(weights, {}, pool_);
 }
 
 void ForwardPass::run(const Batch& batch, const std::function<void(const Shard&, Matrix, Matrix)>& visit) {
@@ -40,7 +42,7 @@ void ForwardPass::run(const Batch& batch, const std::function<void(const Shard&,
     network_.forward(pass, shard, positions_.rows(), activations, scratch[worker]);
     const ConstMatrix hidden = shard.rows_of(activations.hidden());
     const Matrix shard_logits = logits[worker].row_range(0, shard.num_tokens);
-    packed_.forward(network_.token_head(), hidden, shard_logits);
+    head_.forward(hidden, shard_logits);
     Matrix feature_logits;
     if (network_.feature_head()) {
       network_.feature_head()->forward(pass, shard, hidden, *activations.feature_head);

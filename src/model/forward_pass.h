@@ -4,7 +4,7 @@
 #include <functional>
 
 #include "core/thread_pool.h"
-#include "model/network.h"
+#include "model/token_head.h"
 
 namespace semfuse {
 
@@ -24,6 +24,7 @@ class ForwardPass {
   const Network& network_;
   ThreadPool& pool_;
   PackedWeights packed_;
+  TokenHead head_;
   PositionTable positions_;
   Workspace workspace_;
   const ParameterBlock* weights_ = nullptr;

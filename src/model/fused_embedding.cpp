@@ -29,13 +29,20 @@ FusedEmbedding::FusedEmbedding(ParameterLayout& layout, LinearList& linears, std
       num_fused_(num_features + num_request_columns),
       learned_features_(learned_features && num_features > 0),
       table_(layout.add("tok.weight", {vocab_size, width})) {
-  assert(num_request_columns == 0 || num_features > 0);
-  if (num_features > 0) {
+  if (num_fused_ > 0) {
     const std::size_t with_gradient = learned_features ? num_features : 0;
     const Linear projection = linears.add("sem_proj", num_fused_, width, with_gradient);
     fusion_ = Fusion{.projection = projection, .gate = {}};
     if (gated) fusion_->gate = linears.add("gate", width + num_fused_, width, width + with_gradient);
   }
+}
+
+void FusedEmbedding::initialise(InitialWeights& weights, bool makes_output_rows) const {
+  weights.normal(table_);
+  if (!fusion_) return;
+  weights.draw(fusion_->projection);
+  if (makes_output_rows) weights.normal(fusion_->projection.weight);
+  if (fusion_->gate) weights.draw(*fusion_->gate);
 }
 
 FusedEmbedding::Cache FusedEmbedding::allocate(const Batch& batch, Workspace& workspace) const {

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "core/workspace.h"
+#include "model/initial_weights.h"
 #include "model/pass.h"
 
 namespace semfuse {
@@ -23,15 +24,17 @@ class PositionTable {
 
 class FusedEmbedding {
  public:
-  // Without features: plain embedding and positions. Without a gate: h = e + u + position. If features are learned,
-  // backward gives their gradient too. A sentence's request, if the model reads one, joins the features s of each of
-  // its tokens.
+  // Without features and request: plain embedding and positions. Without a gate: h = e + u + position. If features are
+  // learned, backward gives their gradient too. A sentence's request, if the model reads one, joins the features s of
+  // each of its tokens.
   FusedEmbedding(ParameterLayout& layout, LinearList& linears, std::size_t vocab_size, std::size_t width,
                  std::size_t num_features, bool gated = true, bool learned_features = false,
                  std::size_t num_request_columns = 0);
+  // If output rows read the feature map as they read the token table, it begins at the same scale.
+  void initialise(InitialWeights& weights, bool makes_output_rows) const;
 
   ParameterId table() const { return table_; }
-  // The map W_s of the features and, in its last columns, of the request; only with features.
+  // The map W_s of the features and, in its last columns, of the request; only with one of them.
   ParameterId feature_map() const { return fusion_->projection.weight; }
 
   struct Cache {

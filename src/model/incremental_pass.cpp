@@ -22,15 +22,13 @@ void TokenStream::clear() {
   cache.set_length(0);
 }
 
-IncrementalPass::IncrementalPass(const Network& network, const ParameterBlock& weights, const PackedWeights& packed,
-                                 std::size_t prefix_bytes)
-    : network_(network),
-      weights_(weights),
-      packed_(packed),
-      positions_(network.options().width),
-      prefixes_(network.num_features() + network.num_request_columns(), numbers_of_a_token(network.options()),
+IncrementalPass::IncrementalPass(const InferenceWeights& weights, std::size_t prefix_bytes)
+    : weights_(weights),
+      network_(weights.network),
+      positions_(network_.options().width),
+      prefixes_(network_.num_features() + network_.num_request_columns(), numbers_of_a_token(network_.options()),
                 prefix_bytes),
-      numbers_(numbers_of_a_token(network.options())) {}
+      numbers_(numbers_of_a_token(network_.options())) {}
 
 std::span<const float> IncrementalPass::feature_row(const TokenStream& stream, std::size_t token) const {
   return std::span(stream.features).subspan(token * network_.num_features(), network_.num_features());
@@ -140,8 +138,8 @@ Matrix IncrementalPass::run(std::span<TokenStream* const> streams) {
     float* scratch = workspace_.floats(activations.scratch_size);
     const Pass pass{.batch = batch,
                     .layout = network_.layout(),
-                    .weights = weights_,
-                    .packed = packed_,
+                    .weights = weights_.weights,
+                    .packed = weights_.packed,
                     .attention = network_.options().attention,
                     .dropout = {},
                     .past = past};
@@ -156,7 +154,7 @@ Matrix IncrementalPass::run(std::span<TokenStream* const> streams) {
       if (begins && stream->num_guesses == 0) remember(*stream, hidden);
     }
   }
-  packed_.forward(network_.token_head(), wanted, logits);
+  weights_.head.forward(wanted, logits);
   return logits;
 }
 

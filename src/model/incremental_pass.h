@@ -4,8 +4,8 @@
 #include <span>
 #include <vector>
 
+#include "model/inference_weights.h"
 #include "model/key_value_cache.h"
-#include "model/network.h"
 #include "model/prefix_tree.h"
 
 namespace semfuse {
@@ -33,10 +33,9 @@ struct TokenStream {
 // The result for a stream does not depend on the other streams of the pass, nor on earlier ones. One thread at a time.
 class IncrementalPass {
  public:
-  // All three must outlive it. In a causal model, streams that begin alike share the work of what they begin with, for
+  // `weights` must outlive it. In a causal model, streams that begin alike share the work of what they begin with, for
   // which up to `prefix_bytes` are kept.
-  IncrementalPass(const Network& network, const ParameterBlock& weights, const PackedWeights& packed,
-                  std::size_t prefix_bytes = 0);
+  explicit IncrementalPass(const InferenceWeights& weights, std::size_t prefix_bytes = 0);
 
   // For each stream in turn, num_guesses + 1 rows of logits: those after each of its last num_guesses + 1 tokens. A
   // stream's first pass must have more tokens than guesses. Valid until the next call.
@@ -50,9 +49,8 @@ class IncrementalPass {
   std::size_t recall(TokenStream& stream, PrefixTree::Node& last);
   void remember(const TokenStream& stream, ConstMatrix hidden);
 
+  const InferenceWeights& weights_;
   const Network& network_;
-  const ParameterBlock& weights_;
-  const PackedWeights& packed_;
   PositionTable positions_;
   Workspace workspace_;
   PrefixTree prefixes_;         // The numbers of a token: its keys and values, then its hidden state.

@@ -3,11 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 
 #include "core/nearest_word.h"
+#include "features/class_mass.h"
+#include "features/feature_bank_access.h"
 #include "model/forward_pass.h"
-#include "model/network.h"
+#include "model/model_access.h"
 #include "semfuse/error.h"
 
 namespace semfuse {
@@ -20,14 +23,14 @@ struct LanguageModel::State {
   ModelOptions options;
   Vocabulary vocabulary;
   FeatureBank bank;
+  std::optional<Tokenizer> tokenizer;
   Network network;
   ParameterBlock weights;
   std::vector<bool> seen;
+  KnobSupport knob_support = {};
 };
 
-namespace {
-
-const ModelOptions& checked(const ModelOptions& options, const FeatureOptions& features) {
+void ModelAccess::check(const ModelOptions& options, const FeatureOptions& features) {
   const auto require = [](bool good, const char* rule) {
     if (!good) throw Error(fmt::format("model options: {}", rule));
   };
@@ -42,28 +45,68 @@ const ModelOptions& checked(const ModelOptions& options, const FeatureOptions& f
   require(options.fusion || !features.learn_kernel, "learn_kernel needs fusion");
   require(options.fusion || options.knobs.empty(), "knobs need fusion");
   check_knobs(options.knobs);
-  return options;
 }
 
-}  // namespace
-
-LanguageModel::LanguageModel(const ModelOptions& options, Vocabulary vocabulary, FeatureBank bank, std::uint64_t seed) {
+// Weights of 0.
+std::unique_ptr<LanguageModel::State> LanguageModel::make_state(const ModelOptions& options, Vocabulary vocabulary,
+                                                                FeatureBank bank, std::optional<Tokenizer> tokenizer) {
+  const FeatureOptions features = bank.options();
+  ModelAccess::check(options, features);
   const std::size_t vocab_size = vocabulary.size();
   const std::size_t num_features = options.fusion ? bank.size() : 0;
-  const FeatureOptions features = bank.options();
   std::vector<float> word_features;
   if (options.fusion) {
     const FeatureMatrix rows =
-        features.learn_kernel ? bank.ungraded().word_rows(vocabulary) : bank.word_rows(vocabulary);
+        features.learn_kernel ? FeatureBankAccess::ungraded(bank).word_rows(vocabulary) : bank.word_rows(vocabulary);
     word_features = rows.values;
   }
-  state_.reset(new State{.options = checked(options, features),
-                         .vocabulary = std::move(vocabulary),
-                         .bank = std::move(bank),
-                         .network{options, vocab_size, num_features, std::move(word_features), features},
-                         .weights = {},
-                         .seen = std::vector<bool>(vocab_size, true)});
-  change_weights([&](ParameterBlock& weights) { weights = state_->network.initial_weights(seed); });
+  std::unique_ptr<State> state(
+      new State{.options = options,
+                .vocabulary = std::move(vocabulary),
+                .bank = std::move(bank),
+                .tokenizer = std::move(tokenizer),
+                .network{options, vocab_size, num_features, std::move(word_features), features},
+                .weights = {},
+                .seen = std::vector<bool>(vocab_size, true)});
+  state->weights = ParameterBlock(state->network.layout());
+  return state;
+}
+
+LanguageModel::LanguageModel(std::unique_ptr<State> state) : state_(std::move(state)) {}
+
+LanguageModel::LanguageModel(const ModelOptions& options, Vocabulary vocabulary, FeatureBank bank, std::uint64_t seed)
+    : LanguageModel(make_state(options, std::move(vocabulary), std::move(bank), {})) {
+  draw_weights(seed);
+}
+
+LanguageModel::LanguageModel(const ModelOptions& options, Tokenizer tokenizer, FeatureBank bank, std::uint64_t seed)
+    : LanguageModel(make_state(options, tokenizer.vocabulary(), std::move(bank), tokenizer)) {
+  draw_weights(seed);
+}
+
+void LanguageModel::draw_weights(std::uint64_t seed) {
+  ModelAccess::change_weights(
+      *this, [&](ParameterBlock& weights) { weights = ModelAccess::network(*this).initial_weights(seed); });
+}
+
+LanguageModel ModelAccess::unfilled(const ModelOptions& options, Vocabulary vocabulary, FeatureBank bank,
+                                    std::optional<Tokenizer> tokenizer) {
+  return LanguageModel(
+      LanguageModel::make_state(options, std::move(vocabulary), std::move(bank), std::move(tokenizer)));
+}
+
+const Network& ModelAccess::network(const LanguageModel& model) {
+  return model.state_->network;
+}
+
+const ParameterBlock& ModelAccess::weights(const LanguageModel& model) {
+  return model.state_->weights;
+}
+
+void ModelAccess::change_weights(LanguageModel& model, const std::function<void(ParameterBlock&)>& change) {
+  LanguageModel::State& state = *model.state_;
+  change(state.weights);
+  if (const auto& layer = state.network.memberships()) state.bank.set_memberships(layer->memberships(state.weights));
 }
 
 LanguageModel::LanguageModel(LanguageModel&&) noexcept = default;
@@ -76,18 +119,11 @@ const ModelOptions& LanguageModel::options() const {
 const Vocabulary& LanguageModel::vocabulary() const {
   return state_->vocabulary;
 }
+const Tokenizer* LanguageModel::tokenizer() const {
+  return state_->tokenizer ? &*state_->tokenizer : nullptr;
+}
 const FeatureBank& LanguageModel::feature_bank() const {
   return state_->bank;
-}
-const Network& LanguageModel::network() const {
-  return state_->network;
-}
-const ParameterBlock& LanguageModel::weights() const {
-  return state_->weights;
-}
-void LanguageModel::change_weights(const std::function<void(ParameterBlock&)>& change) {
-  change(state_->weights);
-  if (const auto& layer = network().memberships()) state_->bank.set_memberships(layer->memberships(weights()));
 }
 std::size_t LanguageModel::parameter_count() const {
   return state_->network.layout().parameter_count();
@@ -107,22 +143,43 @@ void LanguageModel::set_parameter(std::string_view name, std::span<const float> 
   if (values.size() != info->size) {
     throw Error(fmt::format("parameter \"{}\" takes {} values, got {}", name, info->size, values.size()));
   }
-  change_weights([&](ParameterBlock& weights) { std::copy(values.begin(), values.end(), weights.vector(*info)); });
+  ModelAccess::change_weights(
+      *this, [&](ParameterBlock& weights) { std::copy(values.begin(), values.end(), weights.vector(*info)); });
+}
+
+std::vector<TokenId> LanguageModel::encode(std::string_view text) const {
+  std::vector<TokenId> ids;
+  if (state_->tokenizer) {
+    for (const Token& token : state_->tokenizer->encode(text)) ids.push_back(token.id);
+    return ids;
+  }
+  ids = vocabulary().encode(split_words(text));
+  return {ids.begin() + 1, ids.end() - 1};
+}
+
+std::string LanguageModel::decode(std::span<const TokenId> ids) const {
+  if (state_->tokenizer) return state_->tokenizer->decode(ids);
+  Sentence words;
+  for (const TokenId id : ids) {
+    if (id > Vocabulary::kEos) words.push_back(vocabulary().word(id));
+  }
+  return join_words(words);
 }
 
 std::vector<float> LanguageModel::logits(const Sentence& sentence) const {
   const std::vector<TokenId> ids = vocabulary().encode(sentence);
   const std::size_t length = ids.size() - 1;  // <eos> is predicted, not read.
-  BatchPacker packer(network().num_features());
+  const Network& network = state_->network;
+  BatchPacker packer(network.num_features());
   std::vector<float> features;
-  if (network().num_features() > 0) {
+  if (network.num_features() > 0) {
     features = feature_bank().prefix_rows(sentence).values;
   }
   packer.add(std::span(ids).first(length), std::span(ids).last(length), features);
   const Batch batch = packer.take();
   ThreadPool pool(1);
-  ForwardPass pass(network(), pool);
-  pass.set_weights(weights());
+  ForwardPass pass(network, pool);
+  pass.set_weights(state_->weights);
   std::vector<float> result(length * vocabulary().size());
   pass.run(batch, [&](const Shard& shard, Matrix shard_logits, Matrix) {
     for (std::size_t t = 0; t < shard.num_tokens; ++t) {
@@ -131,6 +188,14 @@ std::vector<float> LanguageModel::logits(const Sentence& sentence) const {
     }
   });
   return result;
+}
+
+const KnobSupport& LanguageModel::knob_support() const {
+  return state_->knob_support;
+}
+
+void LanguageModel::set_knob_support(KnobSupport support) {
+  state_->knob_support = std::move(support);
 }
 
 const std::vector<bool>& LanguageModel::seen() const {
@@ -148,11 +213,15 @@ void LanguageModel::set_seen(std::vector<bool> seen) {
           fmt::format("{} is not among the seen words; special entries always are", vocabulary().word(special)));
     }
   }
-  const Matrix table = state_->weights.matrix(network().layout()[network().token_table()]);
+  const Matrix table = state_->weights.matrix(state_->network.layout()[state_->network.token_table()]);
   for (std::size_t id = 0; id < seen.size(); ++id) {
     if (!seen[id]) std::fill_n(table.row(id), table.cols(), 0.0f);
   }
   state_->seen = std::move(seen);
+  if (options().share_class_mass) {
+    state_->network.set_logit_offsets(
+        class_mass_offsets(FeatureBankAccess::ungraded(feature_bank()).word_rows(vocabulary()), state_->seen));
+  }
 }
 
 LanguageModel LanguageModel::with_words(const std::vector<LexiconEntry>& words) const {
@@ -160,6 +229,9 @@ LanguageModel LanguageModel::with_words(const std::vector<LexiconEntry>& words) 
     throw Error(
         "words can be added to a model whose output rows read features, and this one's do not; train with the preset "
         "semfuse, or with model.output_features=true");
+  }
+  if (tokenizer() != nullptr) {
+    throw Error("words can be added to a model of the synthetic corpus only; this one has a tokenizer of its own");
   }
   std::vector<std::string> entries = vocabulary().entries();
   std::vector<LexiconEntry> lexicon = feature_bank().lexicon().entries();
@@ -175,34 +247,23 @@ LanguageModel LanguageModel::with_words(const std::vector<LexiconEntry>& words) 
       throw Error(
           fmt::format("the model's lexicon describes \"{}\" differently (a {}); use its description or another "
                       "word",
-                      word.word, to_string(known->word_class)));
+                      word.word, known->word_class));
     }
   }
-  LanguageModel larger(options(), Vocabulary(std::move(entries)),
-                       FeatureBank(Lexicon(std::move(lexicon)), feature_bank().options()), /*seed=*/0);
+  LanguageModel larger = ModelAccess::unfilled(options(), Vocabulary(std::move(entries)),
+                                               FeatureBank(Lexicon(std::move(lexicon)), feature_bank().options()));
   std::vector<bool> larger_seen = seen();
   larger_seen.resize(larger.vocabulary().size(), false);
   larger.set_seen(std::move(larger_seen));
+  larger.set_knob_support(knob_support());
   // Every parameter is the same but the token table, whose first rows are.
-  larger.change_weights([&](ParameterBlock& larger_weights) {
+  ModelAccess::change_weights(larger, [&](ParameterBlock& larger_weights) {
     for (const NamedParameter& parameter : parameters()) {
-      const ParameterInfo* info = larger.network().layout().find(parameter.name);
+      const ParameterInfo* info = larger.state_->network.layout().find(parameter.name);
       std::copy(parameter.values.begin(), parameter.values.end(), larger_weights.vector(*info));
     }
   });
   return larger;
-}
-
-std::vector<std::vector<TokenId>> LanguageModel::adjective_classes() const {
-  std::vector<std::vector<TokenId>> classes;
-  for (const int sign : {+1, -1}) {
-    std::vector<TokenId> ids;
-    for (const std::string& word : feature_bank().lexicon().words(WordClass::adjective, sign)) {
-      if (const auto id = vocabulary().find(word)) ids.push_back(*id);
-    }
-    classes.push_back(std::move(ids));
-  }
-  return classes;
 }
 
 }  // namespace semfuse

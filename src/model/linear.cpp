@@ -13,6 +13,10 @@ constexpr std::size_t kPackColumns = 256;  // Columns that one task packs; a mul
 constexpr std::size_t kGradientRows =
     192;  // Rows of a weight gradient that one task computes; a multiple of every tile's height.
 
+std::size_t pack_tasks(std::size_t cols) {
+  return (cols + kPackColumns - 1) / kPackColumns;
+}
+
 }  // namespace
 
 Linear LinearList::add(const std::string& name, std::size_t inputs, std::size_t outputs,
@@ -33,99 +37,71 @@ Linear LinearList::add(ParameterId weight, std::optional<ParameterId> bias, std:
   return all_.back();
 }
 
-Linear LinearList::add(ParameterId weight, ParameterId row_map, ConstMatrix row_features,
-                       const MembershipLayer* memberships, std::size_t inputs_with_gradient) {
-  add(weight, std::nullopt, inputs_with_gradient);
-  all_.back().row_map = row_map;
-  all_.back().row_features = row_features;
-  all_.back().memberships = memberships;
-  return all_.back();
+std::size_t PackedMap::size(std::size_t outputs, std::size_t inputs, std::size_t inputs_with_gradient) {
+  return packed_size(inputs, outputs) + packed_size(outputs, inputs_with_gradient);
 }
 
-void add_mapped_rows(ConstMatrix features, ConstMatrix map, Matrix rows) {
-  AlignedFloats numbers(packed_size(features.cols(), map.rows()));
-  pack_transposed(map.column_range(0, features.cols()), numbers.data());
-  matmul(features, {.data = numbers.data(), .depth = features.cols(), .cols = map.rows()}, rows, {.accumulate = true});
+PackedMap::PackedMap(std::size_t outputs, std::size_t inputs, std::size_t inputs_with_gradient, float* numbers)
+    : outputs_(outputs),
+      inputs_(inputs),
+      inputs_with_gradient_(inputs_with_gradient),
+      forward_(numbers),
+      backward_(numbers + packed_size(inputs, outputs)) {}
+
+std::size_t PackedMap::num_tasks() const {
+  return pack_tasks(outputs_) + pack_tasks(inputs_with_gradient_);
+}
+
+void PackedMap::pack(ConstMatrix weight, std::size_t task) const {
+  if (task < pack_tasks(outputs_)) {
+    const std::size_t first = task * kPackColumns;
+    pack_transposed(weight.row_range(first, std::min(kPackColumns, outputs_ - first)), forward_ + first * inputs_);
+  } else {
+    const std::size_t first = (task - pack_tasks(outputs_)) * kPackColumns;
+    semfuse::pack(weight.column_range(first, std::min(kPackColumns, inputs_with_gradient_ - first)),
+                  backward_ + first * outputs_);
+  }
+}
+
+void PackedMap::forward(ConstMatrix x, Matrix y, const MatmulOptions& options) const {
+  matmul(x, {.data = forward_, .depth = inputs_, .cols = outputs_}, y, options);
+}
+
+void PackedMap::backward(ConstMatrix d_y, Matrix d_x, bool accumulate) const {
+  matmul(d_y, {.data = backward_, .depth = outputs_, .cols = inputs_with_gradient_}, d_x, {.accumulate = accumulate});
 }
 
 PackedWeights::PackedWeights(const ParameterLayout& layout, const std::vector<Linear>& linears) {
   std::size_t size = 0;
   for (const Linear& linear : linears) {
-    size += packed_size(linear.inputs, linear.outputs) + packed_size(linear.outputs, linear.inputs_with_gradient);
+    size += PackedMap::size(linear.outputs, linear.inputs, linear.inputs_with_gradient);
   }
   numbers_ = AlignedFloats(size);
   float* next = numbers_.data();
   for (const Linear& linear : linears) {
-    Entry entry;
-    entry.weight = layout[linear.weight];
-    if (linear.bias) {
-      entry.has_bias = true;
-      entry.bias_offset = layout[*linear.bias].offset;
-    }
-    if (linear.row_map) {
-      entry.row_map = layout[*linear.row_map];
-      entry.row_features = linear.row_features;
-      entry.memberships = linear.memberships;
-      entry.sum = AlignedFloats(linear.outputs * linear.inputs);
-    }
-    entry.forward = {.data = next, .depth = linear.inputs, .cols = linear.outputs};
-    next += packed_size(linear.inputs, linear.outputs);
-    entry.backward = {.data = next, .depth = linear.outputs, .cols = linear.inputs_with_gradient};
-    next += packed_size(linear.outputs, linear.inputs_with_gradient);
-    for (const bool forward : {true, false}) {
-      const std::size_t cols = forward ? entry.forward.cols : entry.backward.cols;
-      for (std::size_t first = 0; first < cols; first += kPackColumns) {
-        const PackedMatrix& packed = forward ? entry.forward : entry.backward;
-        tasks_.push_back({.entry = entries_.size(),
-                          .forward = forward,
-                          .first_column = first,
-                          .target = static_cast<std::size_t>(packed.data - numbers_.data()) + first * packed.depth});
-      }
-    }
-    entries_.push_back(std::move(entry));
+    const PackedMap map(linear.outputs, linear.inputs, linear.inputs_with_gradient, next);
+    next += PackedMap::size(linear.outputs, linear.inputs, linear.inputs_with_gradient);
+    for (std::size_t i = 0; i < map.num_tasks(); ++i) tasks_.push_back({.entry = entries_.size(), .index = i});
+    entries_.push_back({.weight = layout[linear.weight], .bias_offset = {}, .map = map});
+    if (linear.bias) entries_.back().bias_offset = layout[*linear.bias].offset;
   }
 }
 
 void PackedWeights::refresh(const ParameterBlock& weights, ThreadPool& pool) {
   weights_ = weights.data();
-  for (Entry& entry : entries_) {
-    if (!entry.row_map) continue;
-    std::copy_n(weights.vector(entry.weight), entry.sum.size(), entry.sum.data());
-    const ConstMatrix map = weights.matrix(*entry.row_map);
-    const ConstMatrix& features = entry.row_features;
-    const Matrix sum(entry.sum.data(), entry.forward.cols, entry.forward.depth);
-    if (entry.memberships) {
-      AlignedFloats numbers(features.rows() * features.cols());
-      const Matrix graded(numbers.data(), features.rows(), features.cols());
-      entry.memberships->grade(weights, features, graded);
-      add_mapped_rows(graded, map, sum);
-    } else {
-      add_mapped_rows(features, map, sum);
-    }
-  }
   pool.run(tasks_.size(), [&](std::size_t index, std::size_t) {
-    const Task& task = tasks_[index];
-    const Entry& entry = entries_[task.entry];
-    const PackedMatrix& target = task.forward ? entry.forward : entry.backward;
-    const std::size_t count = std::min(kPackColumns, target.cols - task.first_column);
-    const ConstMatrix weight = entry.row_map ? ConstMatrix(entry.sum.data(), entry.forward.cols, entry.forward.depth)
-                                             : weights.matrix(entry.weight);
-    float* packed = numbers_.data() + task.target;
-    if (task.forward) {
-      pack_transposed(weight.row_range(task.first_column, count), packed);
-    } else {
-      pack(weight.column_range(task.first_column, count), packed);
-    }
+    const Entry& entry = entries_[tasks_[index].entry];
+    entry.map.pack(weights.matrix(entry.weight), tasks_[index].index);
   });
 }
 
 void PackedWeights::forward(const Linear& linear, ConstMatrix x, Matrix y, bool relu) const {
   const Entry& entry = entries_[linear.index];
-  matmul(x, entry.forward, y, {.bias = entry.has_bias ? weights_ + entry.bias_offset : nullptr, .relu = relu});
+  entry.map.forward(x, y, {.bias = entry.bias_offset ? weights_ + *entry.bias_offset : nullptr, .relu = relu});
 }
 
 void PackedWeights::backward(const Linear& linear, ConstMatrix d_y, Matrix d_x, bool accumulate) const {
-  matmul(d_y, entries_[linear.index].backward, d_x, {.accumulate = accumulate});
+  entries_[linear.index].map.backward(d_y, d_x, accumulate);
 }
 
 void GradientTasks::add(const Linear& linear, ConstMatrix d_y, ConstMatrix x) {

@@ -11,7 +11,6 @@
 #include "core/parameter_block.h"
 #include "core/thread_pool.h"
 #include "kernels/matmul.h"
-#include "model/membership_layer.h"
 
 namespace semfuse {
 
@@ -23,15 +22,7 @@ struct Linear {
   std::size_t outputs = 0;
   std::size_t inputs_with_gradient = 0;  // Backward gives the gradient of the first so many inputs.
   std::size_t index = 0;                 // Place in LinearList.
-
-  // The matrix may be more than its parameter: weight + row_features · row_mapᵀ, packed so, backward alike.
-  std::optional<ParameterId> row_map;            // [inputs, features or more]; columns after the features do not count.
-  ConstMatrix row_features;                      // [outputs, features], of the network.
-  const MembershipLayer* memberships = nullptr;  // If there are some, row_features are ungraded.
 };
-
-// rows [n, width] += features [n, F] · mapᵀ for the first F columns of map
-void add_mapped_rows(ConstMatrix features, ConstMatrix map, Matrix rows);
 
 // All linear maps of a network, in the order in which they were added.
 class LinearList {
@@ -42,15 +33,36 @@ class LinearList {
   Linear add(const std::string& name, std::size_t inputs, std::size_t outputs, std::size_t inputs_with_gradient);
   // A map over parameters that exist already.
   Linear add(ParameterId weight, std::optional<ParameterId> bias, std::size_t inputs_with_gradient);
-  // A map whose rows also read features.
-  Linear add(ParameterId weight, ParameterId row_map, ConstMatrix row_features, const MembershipLayer* memberships,
-             std::size_t inputs_with_gradient);
 
   const std::vector<Linear>& all() const { return all_; }
 
  private:
   ParameterLayout* layout_;
   std::vector<Linear> all_;
+};
+
+// A matrix W [outputs, inputs] as the matrix kernels read it, forward and backward. Its numbers are its owner's.
+class PackedMap {
+ public:
+  // Floats that it takes, 64-byte aligned.
+  static std::size_t size(std::size_t outputs, std::size_t inputs, std::size_t inputs_with_gradient);
+  PackedMap(std::size_t outputs, std::size_t inputs, std::size_t inputs_with_gradient, float* numbers);
+
+  // Packing is cut into tasks by the sizes alone.
+  std::size_t num_tasks() const;
+  void pack(ConstMatrix weight, std::size_t task) const;
+
+  // y = x · Wᵀ
+  void forward(ConstMatrix x, Matrix y, const MatmulOptions& options) const;
+  // d_x (+)= d_y · W, for the first inputs_with_gradient inputs
+  void backward(ConstMatrix d_y, Matrix d_x, bool accumulate) const;
+
+ private:
+  std::size_t outputs_;
+  std::size_t inputs_;
+  std::size_t inputs_with_gradient_;
+  float* forward_;
+  float* backward_;
 };
 
 // Every linear map's weights as the matrix kernels read them, forward and backward. Refreshed once a step.
@@ -68,20 +80,12 @@ class PackedWeights {
  private:
   struct Entry {
     ParameterInfo weight;
-    std::size_t bias_offset = 0;
-    bool has_bias = false;
-    PackedMatrix forward;
-    PackedMatrix backward;
-    std::optional<ParameterInfo> row_map;
-    ConstMatrix row_features;
-    const MembershipLayer* memberships = nullptr;
-    AlignedFloats sum;  // The whole matrix, if it has more than its parameter.
+    std::optional<std::size_t> bias_offset;
+    PackedMap map;
   };
   struct Task {
     std::size_t entry;
-    bool forward;
-    std::size_t first_column;
-    std::size_t target;  // Offset in numbers_.
+    std::size_t index;  // Among the tasks of the entry's map.
   };
   AlignedFloats numbers_;
   std::vector<Entry> entries_;
@@ -99,6 +103,8 @@ class GradientTasks {
 
   // d_W (+)= d_yᵀ · x, d_b (+)= column sums of d_y
   void add(const Linear& linear, ConstMatrix d_y, ConstMatrix x);
+  // The same for a matrix that is a parameter by itself.
+  void add(ParameterId weight, ConstMatrix d_y, ConstMatrix x) { add(d_y, x, gradients_->matrix((*layout_)[weight])); }
   // The gradient of `id` (+)= the sum of the rows.
   void add_row_sum(ParameterId id, ConstMatrix rows);
   // d_rows (+)= d_yᵀ · x, for rows that are no parameter.

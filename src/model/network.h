@@ -1,15 +1,17 @@
-// The whole network as one line per box: embedding, encoder, token head, feature head. Holds parameter ids and no
-// numbers.
+// The whole network as one line per box: embedding, encoder, feature head; TokenHead is its fourth. Holds parameter ids
+// and no numbers.
 #pragma once
 
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "core/workspace.h"
 #include "model/encoder_layer.h"
 #include "model/feature_head.h"
 #include "model/fused_embedding.h"
+#include "model/membership_layer.h"
 
 namespace semfuse {
 
@@ -27,10 +29,12 @@ class Network {
   std::size_t num_request_columns() const { return num_request_columns_; }
   const ParameterLayout& layout() const { return layout_; }
   const std::vector<Linear>& linears() const { return linears_.all(); }
-  const Linear& token_head() const { return token_head_; }
   ParameterId token_table() const { return embedding_.table(); }
   // The map W_s of the features and, in its last columns, of the request; only with features.
   ParameterId feature_map() const { return embedding_.feature_map(); }
+  // Added to the logits of all words outside of training, by id; empty: nothing is.
+  const std::vector<float>& logit_offsets() const { return logit_offsets_; }
+  void set_logit_offsets(std::vector<float> offsets) { logit_offsets_ = std::move(offsets); }
   // lex(w), a row for each id, ungraded if memberships are learned; empty if there are none.
   ConstMatrix word_features() const {
     return word_features_.empty() ? ConstMatrix() : ConstMatrix(word_features_.data(), vocab_size_, num_features_);
@@ -73,11 +77,11 @@ class Network {
   std::size_t num_features_;
   std::size_t num_request_columns_;
   std::vector<float> word_features_;
+  std::vector<float> logit_offsets_;
   ParameterLayout layout_;
   LinearList linears_{layout_};
   FusedEmbedding embedding_;
   std::optional<MembershipLayer> memberships_;
-  Linear token_head_;
   std::vector<EncoderLayer> layers_;
   std::optional<FeatureHead> feature_head_;
 

@@ -14,6 +14,10 @@ ResidualNorm::ResidualNorm(ParameterLayout& layout, const std::string& name, std
       layer_(layer),
       site_(site) {}
 
+void ResidualNorm::initialise(InitialWeights& weights) const {
+  weights.fill(gamma_, 1.0f);
+}
+
 ResidualNorm::Cache ResidualNorm::allocate(const Batch& batch, Workspace& workspace) const {
   return {.branch = workspace.matrix(batch.num_tokens(), width_),
           .inv_std = workspace.floats(batch.num_tokens()),

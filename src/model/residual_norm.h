@@ -4,6 +4,7 @@
 #include <string>
 
 #include "core/workspace.h"
+#include "model/initial_weights.h"
 #include "model/pass.h"
 
 namespace semfuse {
@@ -12,6 +13,7 @@ class ResidualNorm {
  public:
   ResidualNorm(ParameterLayout& layout, const std::string& name, std::size_t width, std::size_t layer,
                DropoutPlan::Site site);
+  void initialise(InitialWeights& weights) const;
 
   struct Cache {
     Matrix branch;   // [num_tokens, width]; forward: the branch, then x_hat; backward: the branch's gradient.

@@ -1,6 +1,7 @@
 #include "model/self_attention.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "kernels/attention.h"
 #include "model/key_value_cache.h"
@@ -14,6 +15,12 @@ SelfAttention::SelfAttention(ParameterLayout& layout, LinearList& linears, const
   const ParameterId bias = layout.add(name + ".in_proj_bias", {3 * width});
   in_proj_ = linears.add(weight, bias, width);
   out_proj_ = linears.add(name + ".out_proj", width, width, width);
+}
+
+void SelfAttention::initialise(InitialWeights& weights) const {
+  // PyTorch draws queries, keys and values as one matrix, by Glorot's bound; biases begin at 0.
+  weights.uniform(in_proj_.weight, std::sqrt(6.0 / static_cast<double>(in_proj_.outputs + in_proj_.inputs)));
+  weights.uniform(out_proj_.weight, InitialWeights::bound(out_proj_));
 }
 
 SelfAttention::Cache SelfAttention::allocate(const Batch& batch, Workspace& workspace) const {

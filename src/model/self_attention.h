@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/workspace.h"
+#include "model/initial_weights.h"
 #include "model/pass.h"
 
 namespace semfuse {
@@ -13,6 +14,7 @@ class SelfAttention {
  public:
   SelfAttention(ParameterLayout& layout, LinearList& linears, const std::string& name, std::size_t width,
                 std::size_t num_heads, std::size_t layer);
+  void initialise(InitialWeights& weights) const;
 
   struct Cache {
     Matrix qkv;                      // [num_tokens, 3 · width]; backward: its gradient.

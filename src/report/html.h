@@ -10,8 +10,9 @@ namespace semfuse {
 // The text with &, <, > and " replaced, and control characters by spaces; also for SVG.
 std::string escaped_html(std::string_view text);
 
-// A table whose first row is its heading and whose first column names the rows. Cells are HTML already.
-// Without rows there is no table.
+// A table whose first row is its heading and whose first column names the rows. Cells are HTML already, headings of it
+// text. Columns of numbers are aligned right. On a narrow screen a table of more than four columns shows its rows as
+// lists, a smaller one shows that it scrolls. Without rows there is no table.
 std::string html_table(const std::vector<std::vector<std::string>>& rows, std::string_view caption = "");
 
 // A whole page: no file, font or script from elsewhere; light and dark by the reader's preference.

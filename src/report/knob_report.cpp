@@ -3,18 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "features/knob_index.h"
-#include "io/json.h"
+#include "io/json_writer.h"
 #include "report/html.h"
-#include "report/svg_plot.h"
+#include "report/plot.h"
 
 namespace semfuse {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 // One value, or one for each label.
 template <typename ValueOf>
@@ -26,25 +23,24 @@ Json by_label(const Knob& knob, const ValueOf& value) {
 }
 
 Json realised_json(const Knob& knob, const Realised& realised) {
-  return by_label(knob, [&](std::size_t i) { return finite_or_null(realised.values[i]); });
+  return by_label(knob, [&](std::size_t i) { return Json(realised.values[i]); });
 }
 
 Json interval_json(const Knob& knob, const Realised& realised) {
   return by_label(knob, [&](std::size_t i) {
-    return Json{finite_or_null(realised.values[i] - realised.half_widths[i]),
-                finite_or_null(realised.values[i] + realised.half_widths[i])};
+    return Json::array({realised.values[i] - realised.half_widths[i], realised.values[i] + realised.half_widths[i]});
   });
 }
 
-Json summary_json(const KnobSweep& sweep) {
-  Json json = {{"mae", finite_or_null(sweep.mean_absolute_error)}};
+void add_summary(Json& json, const KnobSweep& sweep) {
+  json["mae"] = sweep.mean_absolute_error;
   if (sweep.spearman) {
-    json["spearman"] = finite_or_null(*sweep.spearman);
+    json["spearman"] = *sweep.spearman;
     json["monotony_violations"] = sweep.violations;
   }
-  json["side_effect_mean"] = finite_or_null(sweep.mean_side_effect);
-  json["side_effect_largest"] = finite_or_null(sweep.largest_side_effect);
-  return json;
+  if (!sweep.gaps.empty()) json["gaps"] = sweep.gaps;
+  json["side_effect_mean"] = sweep.mean_side_effect;
+  json["side_effect_largest"] = sweep.largest_side_effect;
 }
 
 Json level_json(const Knob& knob, const KnobSetting& setting, const Realised& realised) {
@@ -71,7 +67,7 @@ Rows summary_rows(const std::vector<KnobSweep>& sweeps) {
     const bool others = sweep.mean_side_effect > 0.0;
     rows.push_back({fmt::format("{}", fmt::join(sweep.knobs, " + ")), std::to_string(sweep.levels.size()),
                     fmt::format("{:.3f}", sweep.mean_absolute_error),
-                    sweep.spearman ? fmt::format("{:.3f}", *sweep.spearman) : "",
+                    sweep.spearman ? sweep.gaps.empty() ? fmt::format("{:.3f}", *sweep.spearman) : "none" : "",
                     sweep.spearman ? std::to_string(sweep.violations) : "",
                     others ? fmt::format("{:.3f}", sweep.mean_side_effect) : "",
                     others ? fmt::format("{:.3f}", sweep.largest_side_effect) : ""});
@@ -125,55 +121,55 @@ constexpr std::string_view kMeaning =
 
 std::string sweep_json(const std::vector<Knob>& knobs, const SweepOptions& options, const SweepResult& result) {
   Json json = {{"n", options.n}, {"seed", options.seed}, {"guidance", options.guidance}};
+  json["temperature"] = options.sampling.temperature;
+  json["top_k"] = options.sampling.top_k;
+  json["top_p"] = options.sampling.top_p;
   for (std::size_t k = 0; k < knobs.size(); ++k)
     json["unstated"][knobs[k].name] = realised_json(knobs[k], result.unstated[k]);
   json["knobs"] = Json::object();
   json["combinations"] = Json::array();
   for (const KnobSweep& sweep : result.sweeps) {
+    const bool single = sweep.knobs.size() == 1;
     Json levels = Json::array();
     for (const SweepLevel& level : sweep.levels) {
       Json all;
       for (const KnobSetting& setting : level.requested) {
         const std::size_t index = knob_index(knobs, setting.knob);
-        all[setting.knob] = level_json(knobs[index], setting, level.realised[index]);
+        (single ? all : all[setting.knob]) = level_json(knobs[index], setting, level.realised[index]);
       }
-      Json others = Json::object();
       for (std::size_t k = 0; k < knobs.size(); ++k) {
-        if (!all.contains(knobs[k].name)) others[knobs[k].name] = realised_json(knobs[k], level.realised[k]);
+        if (std::ranges::find(level.requested, knobs[k].name, &KnobSetting::knob) == level.requested.end())
+          all["others"][knobs[k].name] = realised_json(knobs[k], level.realised[k]);
       }
-      if (sweep.knobs.size() == 1) all = Json(all.front());
-      if (!others.empty()) all["others"] = std::move(others);
       levels.push_back(std::move(all));
     }
-    Json object = sweep.knobs.size() == 1 ? Json::object() : Json{{"knobs", sweep.knobs}};
+    Json object;
+    if (!single) object["knobs"] = sweep.knobs;
     object["levels"] = std::move(levels);
-    object.update(summary_json(sweep));
-    if (sweep.knobs.size() == 1) {
+    add_summary(object, sweep);
+    if (single) {
       json["knobs"][sweep.knobs.front()] = std::move(object);
     } else {
       json["combinations"].push_back(std::move(object));
     }
   }
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
+  return json.dump(2) + '\n';
 }
 
 std::string sweep_table(const std::vector<Knob>& knobs, const SweepResult& result) {
   std::string text = markdown(summary_rows(result.sweeps)) + '\n' + std::string(kMeaning) + '\n';
   for (const KnobSweep& sweep : result.sweeps) {
     text += fmt::format("\n### {}\n\n{}", fmt::join(sweep.knobs, " + "), markdown(level_rows(knobs, sweep)));
+    for (const std::string& gap : sweep.gaps) text += fmt::format("\nNo Spearman: {}.\n", gap);
   }
   return text;
 }
 
 std::string sweep_plot(const Knob& knob, std::size_t index, const KnobSweep& sweep) {
-  std::vector<PlotSeries> series = {{.name = "as asked",
-                                     .x = {knob.low, knob.high},
-                                     .y = {knob.low, knob.high},
-                                     .low = {},
-                                     .high = {},
-                                     .dashed = true}};
+  Plot plot{.title = knob.name, .x_label = "requested", .y_label = "realised"};
+  plot.series.push_back({.name = "as asked", .x = {knob.low, knob.high}, .y = {knob.low, knob.high}, .dashed = true});
   for (std::size_t i = 0; i < knob.num_values(); ++i) {
-    PlotSeries line{.name = knob.labels.empty() ? "realised" : knob.labels[i], .x = {}, .y = {}, .low = {}, .high = {}};
+    Series line{.name = knob.labels.empty() ? "realised" : knob.labels[i], .x = {}, .y = {}};
     std::vector<std::size_t> order(sweep.levels.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
     const auto requested = [&](std::size_t level) { return sweep.levels[level].requested.front().values[i]; };
@@ -185,20 +181,23 @@ std::string sweep_plot(const Knob& knob, std::size_t index, const KnobSweep& swe
       line.low.push_back(realised.values[i] - realised.half_widths[i]);
       line.high.push_back(realised.values[i] + realised.half_widths[i]);
     }
-    series.push_back(std::move(line));
+    plot.series.push_back(std::move(line));
   }
-  return line_plot(series, {.title = knob.name, .x_label = "requested", .y_label = "realised"});
+  return to_svg(plot);
 }
 
 std::string sweep_page(const std::vector<Knob>& knobs, const SweepOptions& options, const SweepResult& result) {
   std::string body = fmt::format(
-      "<p>Free sampling at temperature 1 with no grammar and no mask, guidance {}, {} sentences a level.</p>\n",
-      options.guidance, options.n);
+      "<p>Free sampling at temperature {}, top-k {}, top-p {} with no grammar and no mask, guidance {}, {} sentences a "
+      "level.</p>\n",
+      options.sampling.temperature, options.sampling.top_k == 0 ? "off" : std::to_string(options.sampling.top_k),
+      options.sampling.top_p, options.guidance, options.n);
   body += html_table(as_html(summary_rows(result.sweeps)), kMeaning);
   for (const KnobSweep& sweep : result.sweeps) {
     body += fmt::format("<h2>{}</h2>\n", escaped_html(fmt::format("{}", fmt::join(sweep.knobs, " + "))));
     const std::size_t index = knob_index(knobs, sweep.knobs.front());
     if (sweep.knobs.size() == 1) body += sweep_plot(knobs[index], index, sweep);
+    for (const std::string& gap : sweep.gaps) body += fmt::format("<p>No Spearman: {}.</p>\n", escaped_html(gap));
     body += html_table(as_html(level_rows(knobs, sweep)));
   }
   return html_page("Knobs: requested against realised", body);

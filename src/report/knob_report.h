@@ -8,8 +8,8 @@
 
 namespace semfuse {
 
-// {"n", "guidance", "unstated", "knobs": {NAME: {"levels": [{"requested", "realised", "ci95"}], "mae", "spearman",
-// ...}}, "combinations": [...]}. Values of a distribution are objects by label.
+// {"n", "guidance", "temperature", ..., "unstated", "knobs": {NAME: {"levels": [{"requested", "realised", "ci95"}],
+// "mae", "spearman", ...}}, "combinations": [...]}. Values of a distribution are objects by label.
 std::string sweep_json(const std::vector<Knob>& knobs, const SweepOptions& options, const SweepResult& result);
 
 // Markdown: what each sweep comes to, then its levels.

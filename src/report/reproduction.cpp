@@ -4,22 +4,13 @@
 
 #include <cmath>
 #include <functional>
-#include <nlohmann/json.hpp>
 
-#include "io/json.h"
-#include "report/published.h"
+#include "io/json_writer.h"
+#include "paper/published.h"
 
 namespace semfuse {
 
 namespace {
-
-using Json = nlohmann::ordered_json;
-
-Json numbers(const std::vector<double>& values) {
-  Json list = Json::array();
-  for (const double value : values) list.push_back(finite_or_null(value));
-  return list;
-}
 
 std::vector<double> collect(const std::vector<RunMetrics>& runs, const std::function<double(const RunMetrics&)>& get) {
   std::vector<double> values;
@@ -39,14 +30,14 @@ Json metric_json(const Metric& metric) {
   const bool applies = std::isfinite(metric.values.empty() ? NAN : metric.values.front());
   if (!applies && !std::isfinite(metric.published)) return Json();
   const Estimate e = estimate(metric.values);
-  return {{"published", finite_or_null(metric.published)},
-          {"mean", finite_or_null(e.mean)},
-          {"ci95", {finite_or_null(e.low), finite_or_null(e.high)}},
-          {"values", numbers(metric.values)}};
+  return {{"published", metric.published},
+          {"mean", e.mean},
+          {"ci95", Json::array({e.low, e.high})},
+          {"values", Json(metric.values)}};
 }
 
 Json estimate_json(const Estimate& e) {
-  return {{"mean", finite_or_null(e.mean)}, {"ci95", {finite_or_null(e.low), finite_or_null(e.high)}}};
+  return {{"mean", e.mean}, {"ci95", Json::array({e.low, e.high})}};
 }
 
 Json counts_json(const std::vector<RunMetrics>& runs, ControlCounts ControlMetrics::*which) {
@@ -117,6 +108,20 @@ std::vector<Metric> table1(const Reproduction& r, bool fusion) {
        controls([](const ControlMetrics& c) { return share(c.negative.held_out, c.negative); })}};
 }
 
+FloorComparison compare_with_floor(const Reproduction& r, bool fusion) {
+  const std::vector<RunMetrics>& runs = fusion ? r.fusion : r.baseline;
+  FloorComparison result{
+      .floors = collect(runs, [](const RunMetrics& run) { return run.floor ? run.floor->ppl : NAN; }),
+      .ratios = collect(runs, [](const RunMetrics& run) { return run.floor ? run.floor->over.ratio : NAN; }),
+      .over_floor = {}};
+  result.over_floor = estimate(result.ratios);
+  if (runs.size() == 1 && runs.front().floor) {
+    const FloorRatio& over = runs.front().floor->over;
+    result.over_floor = {.mean = over.ratio, .low = over.low, .high = over.high};
+  }
+  return result;
+}
+
 std::vector<Claim> claims(const Reproduction& r) {
   const auto claim = [&](std::string statement, const std::function<double(const RunMetrics&)>& get) {
     const Estimate difference = paired_difference(collect(r.baseline, get), collect(r.fusion, get));
@@ -167,11 +172,16 @@ std::string results_json(const Reproduction& r) {
                {"seeds", std::move(seeds)},
                {"held_out", r.paper_held_out ? "paper" : "random"},
                {"held_out_words", std::move(held_out_words)},
-               {"entropy_floor_ppl", finite_or_null(r.entropy_floor_ppl)},
+               {"entropy_floor_ppl", r.entropy_floor_ppl},
                {"seconds", r.seconds}};
+  json["sample_floor"]["ppl"] = compare_with_floor(r, true).floors;
   for (const bool fusion : {false, true}) {
     const char* model = fusion ? "fusion" : "baseline";
     for (const Metric& metric : table1(r, fusion)) json["table1"][model][metric.name] = metric_json(metric);
+    const FloorComparison floor = compare_with_floor(r, fusion);
+    json["sample_floor"][model] = {{"mean", floor.over_floor.mean},
+                                   {"ci95", Json::array({floor.over_floor.low, floor.over_floor.high})},
+                                   {"values", floor.ratios}};
     Json curves = Json::array();
     for (const RunMetrics& run : fusion ? r.fusion : r.baseline) curves.push_back(run.ppl_by_epoch);
     json["figure1"][model] = std::move(curves);
@@ -195,7 +205,7 @@ std::string results_json(const Reproduction& r) {
     const double change = (estimate(fusion).mean / estimate(baseline).mean - 1.0) * 100.0;
     json["focus"][focus_words()[i]] = {{"baseline", metric_json({"", "", p.baseline, baseline})},
                                        {"fusion", metric_json({"", "", p.fusion, fusion})},
-                                       {"change_percent", finite_or_null(change)},
+                                       {"change_percent", change},
                                        {"published_change_percent", (p.fusion / p.baseline - 1.0) * 100.0}};
   }
   for (const bool fusion : {false, true}) {
@@ -223,7 +233,7 @@ std::string results_json(const Reproduction& r) {
                                     {"difference", estimate_json(c.difference)},
                                     {"differs", c.differs}});
   }
-  return json.dump(1, ' ', false, Json::error_handler_t::replace) + '\n';
+  return json.dump(1) + '\n';
 }
 
 }  // namespace semfuse

@@ -5,17 +5,9 @@
 #include <vector>
 
 #include "evaluation/statistics.h"
-#include "report/run_metrics.h"
+#include "study/reproduction.h"
 
 namespace semfuse {
-
-struct Reproduction {
-  std::vector<RunMetrics> baseline;  // One a seed, in the order of the seeds.
-  std::vector<RunMetrics> fusion;    // The same seeds.
-  bool paper_held_out = true;        // Otherwise held-out words were drawn by the seed.
-  double entropy_floor_ppl = 0.0;    // No model that reads only the past can be below it.
-  double seconds = 0.0;              // That training and measuring took.
-};
 
 // A metric over seeds; values that do not apply are NaN.
 struct Metric {
@@ -27,6 +19,15 @@ struct Metric {
 
 // The rows of table 1 for one of the models.
 std::vector<Metric> table1(const Reproduction& reproduction, bool fusion);
+
+// The entropy floor on the sentences of each seed, and a model's perplexity over it; all NaN if a run is older than
+// this measure. The interval of the latter is over seeds; of a single one it is over its sentences.
+struct FloorComparison {
+  std::vector<double> floors;
+  std::vector<double> ratios;
+  Estimate over_floor;
+};
+FloorComparison compare_with_floor(const Reproduction& reproduction, bool fusion);
 
 // A statement of the paper and what the seeds say of it: the difference fusion - baseline, seed by seed.
 struct Claim {

@@ -4,10 +4,10 @@
 #include <cmath>
 #include <functional>
 
+#include "paper/published.h"
 #include "report/html.h"
-#include "report/published.h"
+#include "report/plot.h"
 #include "report/reproduction.h"
-#include "report/svg_plot.h"
 
 namespace semfuse {
 
@@ -16,13 +16,16 @@ namespace {
 using Rows = std::vector<std::vector<std::string>>;
 
 std::string number(double value, int digits = 3) {
-  return std::isfinite(value) ? fmt::format("{:.{}f}", value, digits) : "–";
+  if (!std::isfinite(value)) return "–";
+  constexpr double kLargestFixed = 1e6;  // A perplexity may have thirty digits.
+  if (digits > 0 && std::abs(value) >= kLargestFixed) return fmt::format("{:.4g}", value);
+  return fmt::format("{:.{}f}", value, digits);
 }
 
 std::string interval(const Estimate& e, int digits = 3) {
   if (!std::isfinite(e.mean)) return "–";
   if (!std::isfinite(e.low)) return number(e.mean, digits);
-  return fmt::format("{:.{}f} [{:.{}f}, {:.{}f}]", e.mean, digits, e.low, digits, e.high, digits);
+  return fmt::format("{} [{}, {}]", number(e.mean, digits), number(e.low, digits), number(e.high, digits));
 }
 
 std::string percent(double value) {
@@ -39,6 +42,21 @@ std::string each(const std::vector<double>& values, int digits) {
   return fmt::format("{}", fmt::join(texts, " · "));
 }
 
+// On the sentences that the models are measured on; nothing for runs that have not measured it.
+void add_floor_rows(Rows& rows, const Reproduction& r) {
+  for (const bool fusion : {false, true}) {
+    const FloorComparison floor = compare_with_floor(r, fusion);
+    const std::vector<RunMetrics>& runs = fusion ? r.fusion : r.baseline;
+    if (!std::isfinite(floor.over_floor.mean)) continue;
+    if (!fusion) {
+      rows.push_back({"perplexity", "that floor, on the same sentences", "causal", "–",
+                      interval(estimate(floor.floors)), each(floor.floors, 3)});
+    }
+    rows.push_back({"perplexity / floor on the same sentences", fusion ? "fusion" : "baseline", runs.front().attention,
+                    "–", interval(floor.over_floor), each(floor.ratios, 3)});
+  }
+}
+
 Rows table1_rows(const Reproduction& r) {
   Rows rows = {{"metric", "model", "attention", "published", "ours: mean [95 %]", "each seed"}};
   const std::vector<Metric> baseline = table1(r, false);
@@ -51,8 +69,10 @@ Rows table1_rows(const Reproduction& r) {
       rows.push_back({metric->title, name, runs.front().attention, number(metric->published, digits),
                       interval(estimate(metric->values), digits), each(metric->values, digits)});
     }
-    if (baseline[i].name == "ppl")
+    if (baseline[i].name == "ppl") {
       rows.push_back({baseline[i].title, "the corpus' own floor", "causal", "–", number(r.entropy_floor_ppl), "–"});
+      add_floor_rows(rows, r);
+    }
   }
   return rows;
 }
@@ -168,8 +188,8 @@ Rows overhead_rows(const Reproduction& r) {
   return rows;
 }
 
-PlotSeries curve(const std::vector<RunMetrics>& runs, const char* name) {
-  PlotSeries series{.name = name, .x = {}, .y = {}, .low = {}, .high = {}};
+Series curve(const std::vector<RunMetrics>& runs, const char* name) {
+  Series series{.name = name, .x = {}, .y = {}};
   for (std::size_t epoch = 0; !runs.empty() && epoch < runs.front().ppl_by_epoch.size(); ++epoch) {
     std::vector<double> values;
     for (const RunMetrics& run : runs) {
@@ -184,44 +204,43 @@ PlotSeries curve(const std::vector<RunMetrics>& runs, const char* name) {
   return series;
 }
 
-PlotSeries published_curve(const std::vector<double>& values, const char* name) {
-  PlotSeries series{.name = name, .x = {}, .y = values, .low = {}, .high = {}, .dashed = true};
+Series published_curve(const std::vector<double>& values, const char* name) {
+  Series series{.name = name, .x = {}, .y = values, .dashed = true};
   for (std::size_t i = 0; i < values.size(); ++i) series.x.push_back(static_cast<double>(i + 1));
   return series;
 }
 
 std::string figure1(const Reproduction& r) {
-  return line_plot(
-      {curve(r.baseline, "baseline, ours"), curve(r.fusion, "fusion, ours"),
-       published_curve(published().baseline_curve, "baseline, published"),
-       published_curve(published().fusion_curve, "fusion, published")},
-      {.title = "Validation perplexity by epoch",
-       .x_label = "epoch",
-       .y_label = "perplexity",
-       .log_y = true,
-       .references = {{fmt::format("floor of a causal model, {:.3f}", r.entropy_floor_ppl), r.entropy_floor_ppl}}});
+  return to_svg(
+      Plot{.title = "Validation perplexity by epoch",
+           .x_label = "epoch",
+           .y_label = "perplexity",
+           .y_scale = Scale::logarithmic,
+           .series = {curve(r.baseline, "baseline, ours"), curve(r.fusion, "fusion, ours"),
+                      published_curve(published().baseline_curve, "baseline, published"),
+                      published_curve(published().fusion_curve, "fusion, published")},
+           .references = {{fmt::format("floor of a causal model, {:.3f}", r.entropy_floor_ppl), r.entropy_floor_ppl}}});
 }
 
 std::string difference_plot(const Reproduction& r) {
-  std::vector<IntervalRow> rows;
+  IntervalPlot plot{.title = "Fusion − baseline, seed by seed (◇ published)",
+                    .label = "difference; left of 0 fusion is better",
+                    .references = {{"0", 0.0}}};
   const auto row = [&](const char* name, double RunMetrics::*value, double published_difference) {
     std::vector<double> differences;
     for (std::size_t i = 0; i < r.fusion.size(); ++i) differences.push_back(r.fusion[i].*value - r.baseline[i].*value);
     const Estimate e = estimate(differences);
-    rows.push_back({.name = name,
-                    .mean = e.mean,
-                    .low = e.low,
-                    .high = e.high,
-                    .values = differences,
-                    .reference = published_difference});
+    plot.rows.push_back({.name = name,
+                         .mean = e.mean,
+                         .low = e.low,
+                         .high = e.high,
+                         .values = differences,
+                         .reference = published_difference});
   };
   row("perplexity", &RunMetrics::ppl, published().fusion.ppl - published().baseline.ppl);
   row("seen-only perplexity", &RunMetrics::seen_only_ppl,
       published().fusion.seen_only_ppl - published().baseline.seen_only_ppl);
-  return interval_plot(rows, {.title = "Fusion − baseline, seed by seed (◇ published)",
-                              .x_label = "difference; left of 0 fusion is better",
-                              .y_label = "",
-                              .references = {{"0", 0.0}}});
+  return to_svg(plot);
 }
 
 std::string samples_html(const std::vector<RunMetrics>& runs) {
@@ -255,11 +274,9 @@ std::string summary(const Reproduction& r) {
 std::string look_ahead_note(const Reproduction& r) {
   return fmt::format(
       "The paper's encoder is bidirectional: at every position it reads the very token that it is asked to predict. "
-      "Perplexities of this "
-      "protocol are therefore no measure of a language model. A model that reads only the past cannot be below {:.3f} "
-      "on this corpus, the floor "
-      "that the generator's own distribution sets; every number below it, the published ones included, has looked "
-      "ahead.",
+      "Perplexities of this protocol are therefore no measure of a language model. The generator's own distribution "
+      "sets a floor of {:.3f}: over all sentences of this corpus no model that reads only the past is below it, and on "
+      "a sample of them only by chance. The published numbers are far below it: they have looked ahead.",
       r.entropy_floor_ppl);
 }
 
@@ -286,8 +303,8 @@ std::string report_page(const Reproduction& r) {
           html_table(escaped(table1_rows(r)),
                      fmt::format("{} attention; positions as in the authors' code",
                                  r.fusion.empty() ? "" : escaped_html(r.fusion.front().attention)));
-  body += "<h2>Figure 1: perplexity by epoch</h2>\n" + figure1(r) +
-          "<p class=\"soft\">Bands are 95 % intervals of the mean over seeds.</p>\n";
+  body += "<h2>Figure 1: perplexity by epoch</h2>\n" + figure1(r);
+  if (r.fusion.size() > 1) body += "<p class=\"soft\">Bands are 95 % intervals of the mean over seeds.</p>\n";
   body += "<h2>Which claims hold over seeds</h2>\n" + difference_plot(r) +
           html_table(escaped(claim_rows(r)),
                      "A claim holds if the interval of the paired difference is below 0, and does not if it is above.");

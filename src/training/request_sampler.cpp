@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <numbers>
 #include <utility>
 
 #include "core/random.h"
+#include "features/knob_support.h"
 #include "semfuse/error.h"
 
 namespace semfuse {
@@ -16,30 +16,13 @@ namespace {
 
 constexpr std::size_t kMaxTries = 10'000;  // Only a corpus in which a label is that rare ever gets there.
 
-// What a probability or distribution says of a sentence: the number of its labels, and which.
-struct Pattern {
-  std::size_t count = 0;
-  std::size_t label = 0;
-};
-
-Pattern pattern_of(const Knob& knob, const KnobLabel& label) {
+// How probable a label is among those of sentences with as many if they are exchangeable.
+double exchangeable(const Knob& knob, std::uint32_t count) {
   switch (knob.kind) {
     case KnobKind::probability:
-      return {label.positive + label.negative, label.positive};
+      return 1.0 / static_cast<double>(count + 1);
     case KnobKind::distribution:
-      return {label.label ? std::size_t{1} : 0, label.label.value_or(0)};
-    default:
-      return {};
-  }
-}
-
-// How probable a pattern is among those of as many labels if they are exchangeable.
-double exchangeable(const Knob& knob, const Pattern& pattern) {
-  switch (knob.kind) {
-    case KnobKind::probability:
-      return 1.0 / static_cast<double>(pattern.count + 1);
-    case KnobKind::distribution:
-      return pattern.count == 0 ? 1.0 : 1.0 / static_cast<double>(knob.labels.size());
+      return count == 0 ? 1.0 : 1.0 / static_cast<double>(knob.labels.size());
     default:
       return 1.0;
   }
@@ -85,71 +68,99 @@ std::vector<double> draw_values(const Knob& knob, const KnobLabel& label, double
 
 }  // namespace
 
-RequestSampler::RequestSampler(std::vector<Knob> knobs, std::span<const Sentence> sentences, const Lexicon& lexicon,
-                               const RequestSamplerOptions& options)
-    : knobs_(std::move(knobs)), options_(options), num_columns_(request_columns(knobs_)) {
-  for (const Sentence& sentence : sentences) {
-    for (const Knob& knob : knobs_) labels_.push_back(read_label(knob, sentence, lexicon));
+RequestSampler::Pattern RequestSampler::pattern_of(std::size_t sentence) const {
+  Pattern pattern(2 * knobs_.size());
+  for (std::size_t k = 0; k < knobs_.size(); ++k) {
+    if (knobs_[k].kind == KnobKind::scalar) continue;
+    const KnobLabel label = dataset_.label(sentence, k);
+    const bool shares = knobs_[k].kind == KnobKind::probability;
+    pattern[2 * k] = static_cast<std::uint32_t>(shares ? label.positive + label.negative : label.label.has_value());
+    pattern[2 * k + 1] = static_cast<std::uint32_t>(shares ? label.positive : label.label.value_or(0));
+  }
+  return pattern;
+}
+
+RequestSampler::Pattern RequestSampler::stated_part(const Pattern& pattern, Stated stated) const {
+  Pattern part(pattern.size());
+  for (std::size_t k = 0; k < knobs_.size(); ++k) {
+    if ((stated >> k & 1) == 0) continue;
+    part[2 * k] = pattern[2 * k];
+    part[2 * k + 1] = pattern[2 * k + 1];
+  }
+  return part;
+}
+
+double RequestSampler::chance(Stated stated, std::size_t sentence) const {
+  return accept_[stated].find(stated_part(pattern_of(sentence), stated))->second;
+}
+
+RequestSampler::RequestSampler(std::vector<Knob> knobs, const Dataset& dataset, const RequestSamplerOptions& options)
+    : knobs_(std::move(knobs)), dataset_(dataset), options_(options), num_columns_(request_columns(knobs_)) {
+  constexpr std::size_t kManyValues = 100'000;
+  std::map<Pattern, double> patterns;  // How many sentences have each.
+  std::vector<bool> shown(knobs_.size());
+  for (std::size_t s = 0; s < dataset.size(); ++s) {
+    ++patterns[pattern_of(s)];
+    for (std::size_t k = 0; k < knobs_.size(); ++k) {
+      const KnobLabel label = dataset.label(s, k);
+      if (label.positive + label.negative > 0 || label.value || label.label) shown[k] = true;
+      if (knobs_[k].kind != KnobKind::scalar || !label.value) continue;
+      std::vector<double>& values = support_[knobs_[k].name];
+      values.push_back(*label.value);
+      if (values.size() > kManyValues) values = support_of(knobs_[k], std::move(values));
+    }
   }
   for (std::size_t k = 0; k < knobs_.size(); ++k) {
-    const auto says_something = [&](std::size_t sentence) {
-      const KnobLabel& label = labels_[sentence * knobs_.size() + k];
-      return label.positive + label.negative > 0 || label.value || label.label;
-    };
-    std::size_t sentence = 0;
-    while (sentence < sentences.size() && !says_something(sentence)) ++sentence;
-    if (sentence == sentences.size()) {
+    if (!shown[k]) {
       throw Error(
           fmt::format("knob {}: no training sentence shows any {}; give words that attribute in the lexicon, or leave "
                       "it out of model.knobs",
                       knobs_[k].name, knobs_[k].source));
     }
+    if (knobs_[k].kind != KnobKind::scalar) continue;
+    std::vector<double>& values = support_[knobs_[k].name];
+    values = support_of(knobs_[k], std::move(values));
   }
   for (Stated stated = 0; stated < Stated{1} << knobs_.size(); ++stated) {
-    using Key = std::vector<std::size_t>;
-    std::map<Key, double> of_count;  // Sentences by the numbers of their labels, ...
-    std::map<Key, double> of_label;  // ... and by the labels too.
-    const auto visit = [&](std::size_t sentence, auto&& use) {
-      Key counts;
-      Key labels;
-      double weight = 1.0;
-      for (std::size_t i = 0; i < knobs_.size(); ++i) {
-        if ((stated >> i & 1) == 0) continue;
-        const Pattern pattern = pattern_of(knobs_[i], labels_[sentence * knobs_.size() + i]);
-        weight *= exchangeable(knobs_[i], pattern);
-        counts.push_back(pattern.count);
-        labels.push_back(pattern.count);
-        labels.push_back(pattern.label);
-      }
-      use(of_count[counts], of_label[labels], weight);
+    std::map<Pattern, double> of_count;  // Sentences by the numbers of their labels, ...
+    std::map<Pattern, double> of_label;  // ... and by the labels too.
+    const auto counts_of = [](Pattern part) {
+      for (std::size_t i = 1; i < part.size(); i += 2) part[i] = 0;
+      return part;
     };
-    for (std::size_t s = 0; s < sentences.size(); ++s) {
-      visit(s, [](double& count, double& label, double) { ++count, ++label; });
+    for (const auto& [pattern, sentences] : patterns) {
+      const Pattern part = stated_part(pattern, stated);
+      of_count[counts_of(part)] += sentences;
+      of_label[part] += sentences;
     }
-    std::vector<double> accept(sentences.size());
-    for (std::size_t s = 0; s < sentences.size(); ++s) {
-      visit(s, [&](double count, double label, double weight) { accept[s] = weight * count / label; });
+    double most = 0.0;
+    std::map<Pattern, double>& accept = accept_.emplace_back();
+    for (const auto& [part, sentences] : of_label) {
+      double weight = 1.0;
+      for (std::size_t k = 0; k < knobs_.size(); ++k) {
+        if ((stated >> k & 1) != 0) weight *= exchangeable(knobs_[k], part[2 * k]);
+      }
+      accept[part] = weight * of_count[counts_of(part)] / sentences;
+      most = std::max(most, accept[part]);
     }
-    const double most = accept.empty() ? 1.0 : *std::max_element(accept.begin(), accept.end());
-    for (double& probability : accept) probability /= most;
-    accept_.push_back(std::move(accept));
+    for (auto& [part, probability] : accept) probability /= most;
   }
 }
 
 std::vector<KnobSetting> RequestSampler::draw(std::uint64_t epoch, std::size_t place, std::size_t& sentence) const {
-  const std::size_t num_sentences = accept_[0].size();
+  const std::size_t num_sentences = dataset_.size();
   RandomStream random(options_.seed, RandomPurpose::requests, epoch * num_sentences + place);
   Stated stated = 0;
   for (std::size_t i = 0; i < knobs_.size(); ++i) {
     if (random.next_uniform() < options_.stated) stated |= Stated{1} << i;
   }
-  for (std::size_t tries = 0; tries < kMaxTries && random.next_uniform() >= accept_[stated][sentence]; ++tries) {
+  for (std::size_t tries = 0; tries < kMaxTries && random.next_uniform() >= chance(stated, sentence); ++tries) {
     sentence = random.next_below(num_sentences);
   }
   std::vector<KnobSetting> settings;
   for (std::size_t i = 0; i < knobs_.size(); ++i) {
     if ((stated >> i & 1) == 0) continue;
-    const KnobLabel& label = labels_[sentence * knobs_.size() + i];
+    const KnobLabel label = dataset_.label(sentence, i);
     settings.push_back({.knob = knobs_[i].name, .values = draw_values(knobs_[i], label, options_.noise, random)});
   }
   return settings;

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <span>
 #include <vector>
 
 #include "core/matrix_view.h"
+#include "semfuse/dataset.h"
 #include "semfuse/knobs.h"
 
 namespace semfuse {
@@ -24,9 +26,12 @@ struct RequestSamplerOptions {
 // Sentences with nothing stated are the corpus' own.
 class RequestSampler {
  public:
-  // Throws Error if no sentence shows anything of a knob.
-  RequestSampler(std::vector<Knob> knobs, std::span<const Sentence> sentences, const Lexicon& lexicon,
-                 const RequestSamplerOptions& options);
+  // The dataset, whose labels are those of the knobs, must outlive the sampler. Throws Error if no sentence shows
+  // anything of a knob.
+  RequestSampler(std::vector<Knob> knobs, const Dataset& dataset, const RequestSamplerOptions& options);
+
+  // What the sentences show of the scalar knobs.
+  const KnobSupport& support() const { return support_; }
 
   std::size_t num_columns() const { return num_columns_; }
 
@@ -38,12 +43,20 @@ class RequestSampler {
 
  private:
   using Stated = std::uint32_t;  // A bit for each knob.
+  // What probabilities and distributions say of a sentence: for each knob the number of its labels, and which.
+  using Pattern = std::vector<std::uint32_t>;
+
+  Pattern pattern_of(std::size_t sentence) const;
+  // The part of a pattern that is stated; the others are 0.
+  Pattern stated_part(const Pattern& pattern, Stated stated) const;
+  double chance(Stated stated, std::size_t sentence) const;
 
   std::vector<Knob> knobs_;
+  const Dataset& dataset_;
   RequestSamplerOptions options_;
   std::size_t num_columns_;
-  std::vector<KnobLabel> labels_;            // [sentences, knobs]
-  std::vector<std::vector<double>> accept_;  // By Stated and sentence: the probability to take part.
+  std::vector<std::map<Pattern, double>> accept_;  // By Stated and the stated part: the probability to take part.
+  KnobSupport support_;
 };
 
 }  // namespace semfuse

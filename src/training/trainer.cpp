@@ -10,10 +10,15 @@
 #include <thread>
 #include <utility>
 
-#include "batching/encoded_corpus.h"
+#include "batching/dataset_batch.h"
 #include "core/random.h"
+#include "core/random_order.h"
+#include "data/sentence_dataset.h"
+#include "features/feature_bank_access.h"
+#include "model/model_access.h"
 #include "semfuse/error.h"
 #include "training/adamw.h"
+#include "training/polarity_jitter.h"
 #include "training/request_sampler.h"
 #include "training/training_step.h"
 
@@ -35,31 +40,34 @@ void check(const TrainingOptions& t) {
   require(t.feature_loss >= 0.0 && t.uniformity_loss >= 0.0 && t.class_loss >= 0.0,
           "feature_loss, uniformity_loss and class_loss must not be negative");
   require(t.identity_dropout >= 0.0 && t.identity_dropout < 1.0, "identity_dropout must be in [0, 1)");
+  require(t.polarity_jitter >= 0.0 && t.polarity_jitter <= 1.0, "polarity_jitter must be in [0, 1]");
   require(t.knob_share >= 0.0 && t.knob_share <= 1.0, "knob_share must be in [0, 1]");
   require(t.knob_noise >= 0.0 && t.knob_noise <= 1.0, "knob_noise must be in [0, 1]");
 }
 
-// The entries that the sentences show, and the special ones; all if the vocabulary is not open.
-std::vector<TokenId> shown_words(const LanguageModel& model, std::span<const Sentence> sentences) {
+// The entries that the texts show, and the special ones; all if the vocabulary is not open.
+std::vector<TokenId> shown_words(const LanguageModel& model, const Dataset& dataset) {
   if (!model.options().open_vocabulary) return {};
   std::set<TokenId> shown = {Vocabulary::kPad, Vocabulary::kBos, Vocabulary::kEos};
-  for (const Sentence& sentence : sentences) {
-    for (const std::string& word : sentence) {
-      if (const auto id = model.vocabulary().find(word)) shown.insert(*id);
-    }
+  for (std::size_t text = 0; text < dataset.size(); ++text) {
+    for (const TokenId id : dataset.ids(text)) shown.insert(id);
   }
   return {shown.begin(), shown.end()};
 }
 
 // Learned memberships are those of the step, so they grade the features of a batch, not of the corpus.
-EncodedCorpus encoded(const LanguageModel& model, std::span<const Sentence> sentences, bool count_end,
-                      std::size_t max_length) {
-  const FeatureBank& bank = model.feature_bank();
-  if (model.network().memberships()) {
-    const FeatureBank ungraded = bank.ungraded();
-    return EncodedCorpus(sentences, model.vocabulary(), &ungraded, count_end, max_length);
+std::shared_ptr<const Dataset> encoded(const LanguageModel& model, std::span<const Sentence> sentences,
+                                       std::size_t max_length) {
+  SentenceDatasetOptions options = {.bank = model.options().fusion ? &model.feature_bank() : nullptr,
+                                    .max_length = max_length,
+                                    .knobs = model.options().knobs,
+                                    .lexicon = &model.feature_bank().lexicon()};
+  if (!ModelAccess::network(model).memberships()) {
+    return std::make_shared<SentenceDataset>(sentences, model.vocabulary(), options);
   }
-  return EncodedCorpus(sentences, model.vocabulary(), model.options().fusion ? &bank : nullptr, count_end, max_length);
+  const FeatureBank ungraded = FeatureBankAccess::ungraded(model.feature_bank());
+  options.bank = &ungraded;
+  return std::make_shared<SentenceDataset>(sentences, model.vocabulary(), options);
 }
 
 std::vector<NamedParameter> named(const ParameterLayout& layout, const ParameterBlock& block) {
@@ -90,88 +98,114 @@ ParameterBlock block_of(const ParameterLayout& layout, const std::vector<NamedPa
 }  // namespace
 
 struct Trainer::State {
-  State(LanguageModel& trained, std::span<const Sentence> sentences, const TrainingOptions& training_options,
+  static constexpr std::size_t kMostShuffled = 4'000'000;  // 32 MB of places.
+
+  State(LanguageModel& trained, std::shared_ptr<const Dataset> texts, const TrainingOptions& training_options,
         const TrainerOptions& options)
       : model(trained),
         training(training_options),
         seed(options.seed),
         max_skipped(options.max_skipped),
-        corpus(encoded(trained, sentences, training.count_end, options.max_length)),
+        dataset(std::move(texts)),
         pool(thread_count(options.threads)),
-        step(trained.network(),
+        step(ModelAccess::network(trained),
              {.label_smoothing = training.label_smoothing,
               .feature_loss = training.feature_loss,
               .uniformity_loss = training.uniformity_loss,
-              .classes = trained.adjective_classes(),
+              .classes = adjective_classes(trained.vocabulary(), trained.feature_bank().lexicon()),
               .class_loss = training.class_loss,
               .identity_dropout = training.identity_dropout,
-              .words = shown_words(trained, sentences)},
+              .words = shown_words(trained, *dataset)},
              pool),
-        optimizer(trained.network().layout(), {.beta1 = training.beta1,
-                                               .beta2 = training.beta2,
-                                               .epsilon = training.epsilon,
-                                               .weight_decay = training.weight_decay,
-                                               .clip_norm = training.clip_norm}),
-        gradients(trained.network().layout()),
-        order(sentences.size()) {
+        optimizer(ModelAccess::network(trained).layout(), {.beta1 = training.beta1,
+                                                           .beta2 = training.beta2,
+                                                           .epsilon = training.epsilon,
+                                                           .weight_decay = training.weight_decay,
+                                                           .clip_norm = training.clip_norm}),
+        gradients(ModelAccess::network(trained).layout()) {
+    if (training.polarity_jitter > 0.0 && training.identity_dropout > 0.0 && trained.options().fusion) {
+      const FeatureBank& bank = trained.feature_bank();
+      jitter.emplace(trained.vocabulary(),
+                     ModelAccess::network(trained).memberships() ? FeatureBankAccess::ungraded(bank) : bank,
+                     training.polarity_jitter, seed);
+    }
     if (trained.options().knobs.empty()) return;
-    requests.emplace(trained.options().knobs, sentences, trained.feature_bank().lexicon(),
+    requests.emplace(trained.options().knobs, *dataset,
                      RequestSamplerOptions{.stated = training.knob_share, .noise = training.knob_noise, .seed = seed});
+    trained.set_knob_support(requests->support());
   }
 
-  std::uint64_t steps_per_epoch() const { return (corpus.size() + training.batch - 1) / training.batch; }
+  std::uint64_t steps_per_epoch() const { return (dataset->size() + training.batch - 1) / training.batch; }
   std::uint64_t total_steps() const { return steps_per_epoch() * training.epochs; }
   std::uint64_t warmup_steps() const {
     // The tiny term undoes the rounding of products such as 0.29 · 100.
     return static_cast<std::uint64_t>(training.warmup * static_cast<double>(total_steps()) + 1e-9);
   }
 
-  // The order of the sentences in an epoch: a function of (seed, epoch), and so the same after a pause.
+  // The order of the texts in an epoch: a function of (seed, epoch), and so the same after a pause. Of very many texts
+  // it is computed place by place.
   void shuffle(std::uint64_t epoch) {
-    if (shuffled_epoch == epoch) return;
+    if (shuffled_epoch == epoch || dataset->size() > kMostShuffled) return;
     shuffled_epoch = epoch;
+    order.resize(dataset->size());
     std::iota(order.begin(), order.end(), std::size_t{0});
     RandomStream random(seed, RandomPurpose::shuffle, epoch);
     for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random.next_below(i)]);
   }
 
+  std::vector<std::size_t> texts_at(std::uint64_t epoch, std::size_t first, std::size_t count) const {
+    if (dataset->size() <= kMostShuffled) {
+      const auto begin = order.begin() + static_cast<std::ptrdiff_t>(first);
+      return {begin, begin + static_cast<std::ptrdiff_t>(count)};
+    }
+    const RandomOrder far(dataset->size(), seed, epoch);
+    std::vector<std::size_t> texts;
+    for (std::size_t place = first; place < first + count; ++place) texts.push_back(far(place));
+    return texts;
+  }
+
   // Some sentences of an epoch, with what each is asked for if the model has knobs.
   Batch batch(std::uint64_t epoch, std::size_t first, std::size_t count) {
-    std::vector<std::size_t> sentences(order.begin() + static_cast<std::ptrdiff_t>(first),
-                                       order.begin() + static_cast<std::ptrdiff_t>(first + count));
+    std::vector<std::size_t> sentences = texts_at(epoch, first, count);
     std::vector<float> rows(requests ? count * requests->num_columns() : 0);
     const Matrix asked(rows.data(), count, requests ? requests->num_columns() : 0);
     for (std::size_t i = 0; requests && i < count; ++i) {
       requests->draw(epoch, first + i, sentences[i], {asked.row(i), asked.cols()});
     }
-    return corpus.batch(sentences, shard_tokens_for(model.network().options().width), asked);
+    return make_batch(*dataset, sentences, training.count_end,
+                      shard_tokens_for(ModelAccess::network(model).options().width), asked);
   }
 
   LanguageModel& model;
   TrainingOptions training;
   std::uint64_t seed;
   std::size_t max_skipped;
-  EncodedCorpus corpus;
+  std::shared_ptr<const Dataset> dataset;
   ThreadPool pool;
   TrainingStep step;
   AdamW optimizer;
   ParameterBlock gradients;
-  std::vector<std::size_t> order;
+  std::vector<std::size_t> order;  // Of `shuffled_epoch`.
   std::optional<RequestSampler> requests;
-  std::optional<std::uint64_t> shuffled_epoch;  // The epoch that `order` is of.
+  std::optional<PolarityJitter> jitter;
+  std::optional<std::uint64_t> shuffled_epoch;
   std::uint64_t next_step = 0;
   std::uint64_t skipped = 0;
   std::uint64_t skipped_in_a_row = 0;
 };
 
 Trainer::Trainer(LanguageModel& model, std::span<const Sentence> sentences, const TrainingOptions& training,
+                 const TrainerOptions& options)
+    : Trainer(model, encoded(model, sentences, options.max_length), training, options) {}
+
+Trainer::Trainer(LanguageModel& model, std::shared_ptr<const Dataset> dataset, const TrainingOptions& training,
                  const TrainerOptions& options) {
   check(training);
-  if (sentences.empty()) throw Error("there is no sentence to train on");
-  state_ = std::make_unique<State>(model, sentences, training, options);
+  if (dataset->size() == 0) throw Error("there is no sentence to train on");
+  state_ = std::make_unique<State>(model, dataset, training, options);
   if (!model.options().open_vocabulary) return;
   std::vector<bool> seen(model.vocabulary().size());
-  for (const TokenId word : shown_words(model, sentences)) seen[static_cast<std::size_t>(word)] = true;
+  for (const TokenId word : shown_words(model, *dataset)) seen[static_cast<std::size_t>(word)] = true;
   model.set_seen(std::move(seen));
 }
 
@@ -193,11 +227,18 @@ StepReport Trainer::step() {
   const std::uint64_t in_epoch = index % s.steps_per_epoch();
   s.shuffle(epoch);
   const std::size_t first = in_epoch * s.training.batch;
-  const std::size_t count = std::min(s.training.batch, s.corpus.size() - first);
-  const Batch batch = s.batch(epoch, first, count);
+  const std::size_t count = std::min(s.training.batch, s.dataset->size() - first);
+  Batch batch = s.batch(epoch, first, count);
+  StepWords words;
+  if (s.jitter) {
+    const std::vector<std::uint8_t> identity =
+        identities_of_step(s.model.vocabulary().size(), s.training.identity_dropout, s.seed, index);
+    words = s.jitter->apply(identity, index, batch);
+  }
 
-  const Losses losses = s.step.run(batch, s.model.weights(),
-                                   {.rate = s.model.options().dropout, .seed = s.seed, .step = index}, s.gradients);
+  const Losses losses =
+      s.step.run(batch, ModelAccess::weights(s.model),
+                 {.rate = s.model.options().dropout, .seed = s.seed, .step = index}, s.gradients, words);
   const double norm = AdamW::norm(s.gradients, s.pool);
   const bool finite = std::isfinite(losses.total) && std::isfinite(norm);
   if (!finite && s.skipped_in_a_row >= s.max_skipped) {
@@ -208,8 +249,8 @@ StepReport Trainer::step() {
   }
   const double rate = learning_rate(s.training.learning_rate, index, s.warmup_steps(), s.total_steps());
   if (finite) {
-    s.model.change_weights(
-        [&](ParameterBlock& weights) { s.optimizer.step(rate, norm, s.gradients, weights, s.pool); });
+    ModelAccess::change_weights(
+        s.model, [&](ParameterBlock& weights) { s.optimizer.step(rate, norm, s.gradients, weights, s.pool); });
   }
   s.skipped += finite ? 0 : 1;
   s.skipped_in_a_row = finite ? 0 : s.skipped_in_a_row + 1;
@@ -226,17 +267,15 @@ StepReport Trainer::step() {
           .gradient_norm = norm,
           .learning_rate = rate,
           .num_tokens = batch.num_tokens(),
-          .flops = s.model.network().training_flops(batch)};
+          .flops = ModelAccess::network(s.model).training_flops(batch)};
 }
 
 TrainingState Trainer::state() const {
   const State& s = *state_;
-  const ParameterLayout& layout = s.model.network().layout();
+  const ParameterLayout& layout = ModelAccess::network(s.model).layout();
   return {.step = s.next_step,
           .skipped = s.skipped,
           .skipped_in_a_row = s.skipped_in_a_row,
-          .epoch = static_cast<std::size_t>(s.next_step / s.steps_per_epoch() + 1),
-          .sentence = static_cast<std::size_t>(s.next_step % s.steps_per_epoch()) * s.training.batch,
           .first_moments = named(layout, s.optimizer.first_moments()),
           .second_moments = named(layout, s.optimizer.second_moments())};
 }
@@ -250,13 +289,7 @@ void Trainer::restore(const TrainingState& state) {
     refuse_state(fmt::format("it counts {} of {} steps as skipped, {} of them in a row", state.skipped, state.step,
                              state.skipped_in_a_row));
   }
-  const std::uint64_t epoch = state.step / s.steps_per_epoch() + 1;
-  const std::uint64_t sentence = state.step % s.steps_per_epoch() * s.training.batch;
-  if (state.epoch != epoch || state.sentence != sentence) {
-    refuse_state(fmt::format("step {} begins at sentence {} of epoch {}, not at sentence {} of epoch {}",
-                             state.step + 1, sentence, epoch, state.sentence, state.epoch));
-  }
-  const ParameterLayout& layout = s.model.network().layout();
+  const ParameterLayout& layout = ModelAccess::network(s.model).layout();
   ParameterBlock first = block_of(layout, state.first_moments);
   ParameterBlock second = block_of(layout, state.second_moments);
   s.optimizer.restore(state.step - state.skipped, std::move(first), std::move(second));

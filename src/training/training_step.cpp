@@ -26,17 +26,10 @@ std::vector<TokenId> softmax_words(const LossOptions& losses, std::size_t vocab_
   return losses.words.empty() ? all_words(vocab_size) : losses.words;
 }
 
-// The token table serves as it is, without a copy, unless something is added, left out or dropped.
-std::optional<OutputRows> make_rows(const Network& network, const LossOptions& losses) {
-  const bool with_features = network.options().output_features && network.word_features().data() != nullptr;
-  if (!with_features && losses.words.empty() && losses.identity_dropout == 0.0) return std::nullopt;
-  std::vector<TokenId> words = softmax_words(losses, network.vocab_size());
-  std::vector<float> features;
-  for (const TokenId word : with_features ? words : std::vector<TokenId>()) {
-    const float* row = network.word_features().row(static_cast<std::size_t>(word));
-    features.insert(features.end(), row, row + network.num_features());
-  }
-  return std::optional<OutputRows>(std::in_place, network, std::move(words), std::move(features), std::vector<float>());
+OutputRows rows_of(const Network& network, const LossOptions& losses) {
+  // A word without identity in some step has a row that is not the table's.
+  if (losses.identity_dropout > 0.0) return output_rows(network, softmax_words(losses, network.vocab_size()));
+  return output_rows(network, losses.words);
 }
 
 std::vector<TokenId> make_row_of(const LossOptions& losses, std::size_t vocab_size) {
@@ -72,7 +65,7 @@ std::vector<std::uint8_t> identities_of_step(std::size_t vocab_size, double iden
 TrainingStep::TrainingStep(const Network& network, LossOptions losses, ThreadPool& pool, std::size_t chunk_logits)
     : network_(network),
       losses_(std::move(losses)),
-      rows_(make_rows(network, losses_)),
+      head_(network, rows_of(network, losses_), TokenHead::Use::training),
       row_of_(make_row_of(losses_, network.vocab_size())),
       uniformity_(classes_as_rows(losses_, row_of_)),
       pool_(pool),
@@ -97,7 +90,8 @@ TrainingStep::TrainingStep(const Network& network, LossOptions losses, ThreadPoo
     counts[static_cast<std::size_t>(found->second)] += 1.0f;
   }
   for (float& count : counts) count = std::log(count);
-  class_rows_.emplace(network, std::vector<TokenId>(), std::move(features), std::move(counts));
+  class_head_.emplace(network, OutputRows{.words = {}, .features = std::move(features), .bias = std::move(counts)},
+                      TokenHead::Use::training);
 }
 
 std::size_t TrainingStep::peak_bytes() const {
@@ -106,7 +100,7 @@ std::size_t TrainingStep::peak_bytes() const {
 
 std::size_t TrainingStep::number_of_chunks(const Batch& batch) const {
   const auto parts = [](std::size_t whole, std::size_t part) { return (whole + part - 1) / part; };
-  return std::max(parts(batch.num_tokens(), kChunkTokens), parts(batch.num_tokens() * softmax_size(), chunk_logits_));
+  return std::max(parts(batch.num_tokens(), kChunkTokens), parts(batch.num_tokens() * head_.size(), chunk_logits_));
 }
 
 std::optional<Batch> TrainingStep::graded(const Batch& batch, const ParameterBlock& weights) const {
@@ -117,8 +111,24 @@ std::optional<Batch> TrainingStep::graded(const Batch& batch, const ParameterBlo
   return result;
 }
 
+void TrainingStep::use_features_of(const StepWords& words) {
+  if (!network_.options().output_features) return;
+  const ConstMatrix own = network_.word_features();
+  for (const TokenId word : changed_) {
+    head_.set_features(static_cast<std::size_t>(row_of_[static_cast<std::size_t>(word)]),
+                       {own.row(static_cast<std::size_t>(word)), own.cols()});
+  }
+  changed_.clear();
+  for (std::size_t i = 0; i < words.ids.size(); ++i) {
+    const TokenId row = row_of_[static_cast<std::size_t>(words.ids[i])];
+    if (row < 0) continue;
+    head_.set_features(static_cast<std::size_t>(row), std::span(words.features).subspan(i * own.cols(), own.cols()));
+    changed_.push_back(words.ids[i]);
+  }
+}
+
 Losses TrainingStep::run(const Batch& given, const ParameterBlock& weights, const DropoutPlan& dropout,
-                         ParameterBlock& gradients) {
+                         ParameterBlock& gradients, const StepWords& words) {
   const std::optional<MembershipLayer>& memberships = network_.memberships();
   const std::optional<Batch> graded_batch = graded(given, weights);
   const Batch& batch = graded_batch ? *graded_batch : given;
@@ -127,16 +137,17 @@ Losses TrainingStep::run(const Batch& given, const ParameterBlock& weights, cons
   if (losses_.identity_dropout > 0.0) {
     identity_ = identities_of_step(network_.vocab_size(), losses_.identity_dropout, dropout.seed, dropout.step);
   }
+  use_features_of(words);
   packed_.refresh(weights, pool_);
-  if (rows_) rows_->refresh(weights, identity_, pool_);
-  if (class_rows_) class_rows_->refresh(weights, {}, pool_);
+  head_.refresh(weights, identity_, pool_);
+  if (class_head_) class_head_->refresh(weights, {}, pool_);
   positions_.reserve(batch.longest());
   targets_.clear();
   class_targets_.clear();
   for (const TokenId target : batch.targets) {
     targets_.push_back(row_of_[static_cast<std::size_t>(target)]);
     assert(targets_.back() >= 0);
-    if (class_rows_) class_targets_.push_back(class_of_[static_cast<std::size_t>(target)]);
+    if (class_head_) class_targets_.push_back(class_of_[static_cast<std::size_t>(target)]);
   }
   const Scales scales{.per_token = 1.0f / static_cast<float>(batch.num_tokens()),
                       .uniformity_position_weights = uniformity_.position_weights(targets_)};
@@ -151,11 +162,11 @@ Losses TrainingStep::run(const Batch& given, const ParameterBlock& weights, cons
       accumulate = true;
     }
   }
-  if (rows_) rows_->add_gradients(identity_, gradients);
-  if (class_rows_) class_rows_->add_gradients({}, gradients);
+  head_.add_gradients(identity_, gradients);
+  if (class_head_) class_head_->add_gradients({}, gradients);
   if (memberships) {
-    if (rows_) rows_->add_gradients(weights, memberships_);
-    if (class_rows_) class_rows_->add_gradients(weights, memberships_);
+    head_.add_gradients(weights, memberships_);
+    if (class_head_) class_head_->add_gradients(weights, memberships_);
     memberships->write_gradients(weights, memberships_, gradients);
   }
   const auto num_tokens = static_cast<double>(batch.num_tokens());
@@ -173,8 +184,8 @@ TrainingStep::LossSums TrainingStep::run_chunk(const Batch& chunk, const Scales&
   workspace_.reset();
   Network::Activations activations = network_.allocate(chunk, workspace_);
   const Matrix d_x = workspace_.matrix(chunk.num_tokens(), network_.options().width);
-  HeadLogits logits{.tokens = workspace_.matrix(chunk.num_tokens(), softmax_size()), .classes = {}};
-  if (class_rows_) logits.classes = workspace_.matrix(chunk.num_tokens(), class_rows_->size());
+  HeadLogits logits{.tokens = workspace_.matrix(chunk.num_tokens(), head_.size()), .classes = {}};
+  if (class_head_) logits.classes = workspace_.matrix(chunk.num_tokens(), class_head_->size());
   const std::size_t scratch_size = whole_lines(activations.scratch_size);
   float* scratch = workspace_.floats(scratch_size * pool_.num_threads());
   const Pass pass{.batch = chunk,
@@ -192,20 +203,17 @@ TrainingStep::LossSums TrainingStep::run_chunk(const Batch& chunk, const Scales&
     float* own_scratch = scratch + worker * scratch_size;
     network_.forward(pass, shard, positions_.rows(), activations, own_scratch);
     const HeadLogits own_logits{.tokens = shard.rows_of(logits.tokens),
-                                .classes = class_rows_ ? shard.rows_of(logits.classes) : Matrix()};
+                                .classes = class_head_ ? shard.rows_of(logits.classes) : Matrix()};
     shard_sums[index] = run_heads(pass, shard, scales, activations, own_logits, shard.rows_of(d_x));
     network_.backward(pass, shard, activations, shard.rows_of(d_x), own_scratch);
   });
 
   GradientTasks tasks(network_.layout(), gradients, accumulate);
   const ParameterInfo& table = network_.layout()[network_.token_table()];
-  if (rows_) {
-    rows_->gradients(logits.tokens, activations.hidden(), tasks);
-    if (!accumulate) std::fill_n(gradients.vector(table), table.size, 0.0f);
-  } else {
-    tasks.add(network_.token_head(), logits.tokens, activations.hidden());
-  }
-  if (class_rows_) class_rows_->gradients(logits.classes, activations.hidden(), tasks);
+  head_.gradients(logits.tokens, activations.hidden(), tasks);
+  // The table's gradient then begins with the embeddings' part alone.
+  if (!accumulate && !head_.is_table()) std::fill_n(gradients.vector(table), table.size, 0.0f);
+  if (class_head_) class_head_->gradients(logits.classes, activations.hidden(), tasks);
   network_.gradients(activations, tasks);
   tasks.run(pool_);
   network_.embedding().scatter_gradient(pass, d_x, gradients.matrix(table), pool_);
@@ -228,11 +236,7 @@ TrainingStep::LossSums TrainingStep::run_heads(const Pass& pass, const Shard& sh
   const std::span<const TokenId> targets = std::span(targets_).subspan(first, shard.num_tokens);
   LossSums sums;
 
-  if (rows_) {
-    rows_->forward(hidden, logits);
-  } else {
-    packed_.forward(network_.token_head(), hidden, logits);
-  }
+  head_.forward(hidden, logits);
   if (network_.feature_head()) network_.feature_head()->forward(pass, shard, hidden, *activations.feature_head);
   if (on_logits) {
     on_logits(first, logits, network_.feature_head() ? shard.rows_of(activations.feature_head->logits) : Matrix());
@@ -243,17 +247,13 @@ TrainingStep::LossSums TrainingStep::run_heads(const Pass& pass, const Shard& sh
                                          uniformity_gradient);
   sums.tokens = token_cross_entropy(logits, targets, losses_.label_smoothing, scales.per_token);
   for (const auto& [row, token, value] : uniformity_gradient) logits(row, static_cast<std::size_t>(token)) += value;
-  if (rows_) {
-    rows_->backward(logits, d_hidden, false);
-  } else {
-    packed_.backward(network_.token_head(), logits, d_hidden, false);
-  }
+  head_.backward(logits, d_hidden, false);
 
-  if (class_rows_) {
-    class_rows_->forward(hidden, head_logits.classes);
+  if (class_head_) {
+    class_head_->forward(hidden, head_logits.classes);
     sums.classes = token_cross_entropy(head_logits.classes, std::span(class_targets_).subspan(first, shard.num_tokens),
                                        /*smoothing=*/0.0, static_cast<float>(losses_.class_loss) * scales.per_token);
-    class_rows_->backward(head_logits.classes, d_hidden, true);
+    class_head_->backward(head_logits.classes, d_hidden, true);
   }
 
   if (network_.feature_head()) {

@@ -10,8 +10,8 @@
 #include "core/thread_pool.h"
 #include "core/workspace.h"
 #include "losses/class_uniformity.h"
-#include "model/network.h"
-#include "model/output_rows.h"
+#include "model/token_head.h"
+#include "training/polarity_jitter.h"
 
 namespace semfuse {
 
@@ -52,8 +52,9 @@ class TrainingStep {
   TrainingStep(const Network& network, LossOptions losses, ThreadPool& pool, std::size_t chunk_logits = kChunkLogits);
 
   // Overwrites the gradients. The result is the same for any number of threads. If the network learns its memberships,
-  // the batch's features are ungraded.
-  Losses run(const Batch& batch, const ParameterBlock& weights, const DropoutPlan& dropout, ParameterBlock& gradients);
+  // the batch's features are ungraded, and so are those of `words`, which mean something else in this step.
+  Losses run(const Batch& batch, const ParameterBlock& weights, const DropoutPlan& dropout, ParameterBlock& gradients,
+             const StepWords& words = {});
 
   std::size_t peak_bytes() const;
 
@@ -83,13 +84,13 @@ class TrainingStep {
   };
   // What a chunk's heads write.
   struct HeadLogits {
-    Matrix tokens;   // [num_tokens, softmax_size]
+    Matrix tokens;   // [num_tokens, head size]
     Matrix classes;  // [num_tokens, num_classes], empty without a class loss
   };
 
   // The batch as the network reads it; nothing if that is as it is.
   std::optional<Batch> graded(const Batch& batch, const ParameterBlock& weights) const;
-  std::size_t softmax_size() const { return rows_ ? rows_->size() : network_.vocab_size(); }
+  void use_features_of(const StepWords& words);
   std::size_t number_of_chunks(const Batch& batch) const;
   LossSums run_chunk(const Batch& chunk, const Scales& scales, const ParameterBlock& weights,
                      const DropoutPlan& dropout, bool accumulate, ParameterBlock& gradients);
@@ -98,12 +99,12 @@ class TrainingStep {
 
   const Network& network_;
   LossOptions losses_;
-  // Output rows that are not simply the token table's, if it takes them; targets are then rows of these.
-  std::optional<OutputRows> rows_;
-  std::vector<TokenId> row_of_;  // By token id; -1 outside of the softmax.
-  std::optional<OutputRows> class_rows_;
+  TokenHead head_;
+  std::vector<TokenId> row_of_;  // Of the head, by token id; -1 outside of the softmax.
+  std::optional<TokenHead> class_head_;
   std::vector<TokenId> class_of_;  // By token id.
   ClassUniformity uniformity_;
+  std::vector<TokenId> changed_;        // Words whose output rows have the features of this step.
   std::vector<std::uint8_t> identity_;  // Of this step; empty: every word has its own.
   std::vector<TokenId> targets_;        // Of this step, as rows.
   std::vector<TokenId> class_targets_;

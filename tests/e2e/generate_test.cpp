@@ -101,12 +101,19 @@ TEST_F(GenerateCommand, ExplainPrintsATable) {
 
 TEST_F(GenerateCommand, ABudgetThatEndsFirstIsSaid) {
   const ProcessResult result = generate({"--grammar", "one-clause", "--max-tokens", "3", "--n", "2"});
-  EXPECT_EQ(result.exit_code, 0);
-  EXPECT_THAT(result.err, HasSubstr("2 of 2 sentences reached --max-tokens 3"));
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.err, HasSubstr("2 of 2 sentences are not in the language: --max-tokens 3"));
   const auto json = nlohmann::json::parse(generate({"--grammar", "one-clause", "--max-tokens", "3", "--json"}).out);
   EXPECT_EQ(json["finish"], "max_tokens");
   EXPECT_EQ(json["grammar_state"], "incomplete");
   EXPECT_FALSE(json["expected"].empty());
+}
+
+TEST_F(GenerateCommand, ASentenceIsClosedBeforeTheBudgetEnds) {
+  const std::string path = grammar_file("root ::= \"Eve\" (\" and Eve\")* \".\"\n");
+  const ProcessResult result = generate({"--grammar", path, "--max-tokens", "5", "--n", "20"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  for (const std::string& line : lines_of(result.out)) EXPECT_THAT(line, testing::EndsWith("Eve."));
 }
 
 TEST_F(GenerateCommand, ReadsAGrammarFile) {
@@ -115,6 +122,14 @@ TEST_F(GenerateCommand, ReadsAGrammarFile) {
   const ProcessResult result = generate({"--n", "4", "--grammar", path, "--max-tokens", "60"});
   ASSERT_EQ(result.exit_code, 0) << result.err;
   for (const std::string& line : lines_of(result.out)) EXPECT_THAT(line, testing::StartsWith("Eve "));
+}
+
+// The paper's models read both ways: what they say freely is "Carol Carol Carol ...".
+TEST_F(GenerateCommand, SaysThatAModelWhichReadsBothWaysCannotGenerateFreely) {
+  const ProcessResult result = generate({"--n", "1", "--max-tokens", "4"});
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_THAT(result.err, HasSubstr("this model reads both ways and was not trained to generate; use --grammar"));
+  EXPECT_THAT(generate({"--n", "1", "--grammar", "one-clause"}).err, testing::Not(HasSubstr("both ways")));
 }
 
 TEST_F(GenerateCommand, RefusesBadInput) {
@@ -139,6 +154,31 @@ TEST_F(GenerateCommand, RefusesBadInput) {
   expect_generate_refused({"--grammar", grammar_file("")}, "root");
   expect_refused({"generate", "/nowhere"}, "/nowhere");
   expect_refused({"generate"}, "RUN");
+}
+
+TEST_F(GenerateCommand, RefusesOptionsThatWouldBeIgnored) {
+  expect_generate_refused({"--greedy", "--temperature", "0.5"}, "--greedy is --temperature 0");
+  expect_generate_refused({"--greedy", "--top-p", "0.5"}, "--top-p");
+  expect_generate_refused({"--temperature", "0", "--top-k", "5"}, "--top-k");
+  expect_generate_refused({"--last-k", "5"}, "--repetition-penalty");
+  expect_generate_refused({"--nucleus", "paper"}, "--top-p");
+  const Arguments controlled = {"--grammar", "one-clause", "--control"};
+  const auto with_control = [&](const Arguments& more) {
+    Arguments arguments = controlled;
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return arguments;
+  };
+  expect_generate_refused({"--grammar", "one-clause", "--soft-only"}, "--control");
+  expect_generate_refused({"--grammar", "one-clause", "--alpha", "0.5"}, "hard request");
+  expect_generate_refused(with_control({"pos_high=0.5", "--mixture-top-p", "0.5"}), "hard request");
+  expect_generate_refused(with_control({"pos_high=0.9", "--soft-only", "--alpha", "0.5"}), "hard request");
+  expect_generate_refused(with_control({"pos_high=0.9,pos_high=0.2"}), "pos_high is set twice");
+  expect_generate_refused(with_control({"pos_high=0.9", "--control", "pos_high=0.2"}), "pos_high is set twice");
+  expect_generate_refused(with_control({"pos_high=0.9,neg_high=0.2"}), "set one of them, here pos_high=0.7");
+  expect_generate_refused(with_control({"str_high=0.9,str_med=0.2"}), "set one of them");
+  const ProcessResult good = generate(with_control({"pos_high=0.9", "--alpha", "0.5", "--greedy"}));
+  EXPECT_EQ(good.exit_code, 0) << good.err;
+  EXPECT_EQ(generate({"--preset", "paper-negative", "--nucleus", "usual", "--last-k", "2"}).exit_code, 0);
 }
 
 TEST_F(GenerateCommand, NoSentencesAreNoLines) {

@@ -25,7 +25,7 @@ TEST(GoldenRun, ItGoesOnFromTheCheckpoint) {
   ASSERT_EQ(result.exit_code, 0) << result.err;
   EXPECT_EQ(result.err, "");
   EXPECT_THAT(result.out, testing::HasSubstr("goes on from step 6 of 8"));
-  const std::vector<nlohmann::json> golden = log_of(kGolden), found = log_of(run);
+  const std::vector<nlohmann::json> golden = log_of(kGolden), found = steps_and_evaluations_of(run);
   ASSERT_EQ(found.size(), golden.size());
   for (std::size_t i = 0; i < found.size(); ++i) {
     EXPECT_EQ(found[i]["event"], golden[i]["event"]);

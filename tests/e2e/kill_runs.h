@@ -10,7 +10,7 @@
 
 #include "e2e/run_files.h"
 #include "e2e/semfuse_program.h"
-#include "experiment/checkpoint_store.h"
+#include "run/checkpoint_store.h"
 
 namespace semfuse {
 

@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <csignal>
+#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -14,14 +16,16 @@ namespace {
 using nlohmann::json;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 class Knobs : public testing::Test {
  protected:
-  // A tiny model with the three knobs of the default one.
+  // A tiny model with the three knobs of the default one, trained until its sentences have what knobs ask for.
   static void SetUpTestSuite() {
     folder_ = std::make_unique<TemporaryFolder>();
-    ASSERT_EQ(semfuse_program(tiny_training(path("run"), {"--quiet"})).exit_code, 0);
+    const Arguments longer = {"--quiet", "--set", "training.epochs=30", "--set", "training.learning_rate=0.02"};
+    ASSERT_EQ(semfuse_program(tiny_training(path("run"), longer)).exit_code, 0);
   }
   static void TearDownTestSuite() { folder_.reset(); }
   static std::string path(const std::string& name) { return *folder_ / name; }
@@ -81,6 +85,9 @@ TEST_F(Knobs, RefusesWhatIsNotAllowed) {
   expect_refused({"generate", run, "--knob", "polarity=1", "--knob", "polarity=0"}, "set twice");
   expect_refused({"generate", run, "--guidance", "2"}, "add --knob");
   expect_refused({"generate", run, "--knob", "polarity=1", "--guidance", "inf"}, "--guidance");
+  expect_refused({"generate", run, "--knob", "polarity=1", "--guidance", "-1"}, "guidance must be from 0 to 20");
+  expect_refused({"generate", run, "--knob", "polarity=1", "--guidance", "21"}, "guidance must be from 0 to 20");
+  expect_refused({"sweep", run, "--guidance", "-1"}, "guidance must be from 0 to 20");
   expect_refused({"sweep", run, "--knob", "polarty"}, "did you mean \"polarity\"");
   expect_refused({"sweep", run, "--levels", "1"}, "--levels");
   expect_refused({"sweep", run, "--all", "--knob", "polarity"}, "leave --knob out");
@@ -91,6 +98,58 @@ TEST_F(Knobs, RefusesWhatIsNotAllowed) {
   ASSERT_EQ(semfuse_program(tiny_training(plain, {"--quiet", "--set", "model.knobs=[]"})).exit_code, 0);
   expect_refused({"generate", plain, "--knob", "polarity=1"}, "has no knobs");
   expect_refused({"sweep", plain}, "has no knobs");
+}
+
+TEST_F(Knobs, GenerateSaysWhereASettingDoesNotHold) {
+  const auto notes = [](Arguments arguments) {
+    arguments.insert(arguments.begin(), {"generate", trained()});
+    const ProcessResult result = semfuse_program(arguments);
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    return result.err;
+  };
+  EXPECT_THAT(notes({"--knob", "polarity=0.7", "--temperature", "0.5", "--top-p", "0.9", "--top-k", "5"}),
+              Not(HasSubstr("hold exactly")));
+  EXPECT_THAT(notes({"--greedy"}), Not(HasSubstr("hold exactly")));
+  EXPECT_THAT(notes({"--knob", "polarity=0.7", "--greedy"}), HasSubstr("semfuse: polarity will not hold exactly"));
+}
+
+// Sentences have 8 or 16 words: no request in between has ever been answered.
+TEST_F(Knobs, AGapOfTheCorpusIsNamed) {
+  const std::string run = path("lengths");
+  const ProcessResult training =
+      semfuse_program(tiny_training(run, {"--set", "model.knobs=[\"size: scalar of length from 8 to 16\"]"}));
+  ASSERT_EQ(training.exit_code, 0) << training.err;
+  EXPECT_THAT(training.err,
+              HasSubstr("semfuse: knob size: no training sentence has a size between 8 and 16, so nothing "
+                        "there can be asked for\n"));
+  const ProcessResult asked = semfuse_program({"generate", run, "--knob", "size=12"});
+  EXPECT_EQ(asked.exit_code, 0);
+  EXPECT_THAT(asked.err,
+              HasSubstr("semfuse: no training sentence has a size between 8 and 16, so size=12 cannot be asked for\n"));
+  EXPECT_THAT(semfuse_program({"generate", run, "--knob", "size=16"}).err, Not(HasSubstr("asked for")));
+  const std::string gap = "no training sentence has a size between 8 and 16: 12 cannot be asked for";
+  const std::string out = path("lengths-sweep");
+  EXPECT_THAT(text_of({"sweep", run, "--levels", "3", "--n", "20", "--out", out}),
+              AllOf(HasSubstr("no Spearman"), HasSubstr(gap)));
+  std::ifstream file(out + "/results.json");
+  const json result = json::parse(file)["knobs"]["size"];
+  EXPECT_TRUE(result["spearman"].is_null());
+  EXPECT_EQ(result["gaps"], json({gap}));
+}
+
+TEST_F(Knobs, ASweepMayBeSharper) {
+  const json result = json::parse(text_of({"sweep", trained(), "--knob", "polarity", "--levels", "2", "--n", "20",
+                                           "--temperature", "0.5", "--top-k", "5", "--top-p", "0.9", "--json"}));
+  EXPECT_EQ(result["temperature"], 0.5);
+  EXPECT_EQ(result["top_k"], 5);
+  EXPECT_EQ(result["top_p"], 0.9);
+  expect_refused({"sweep", trained(), "--temperature", "-1"}, "temperature must be 0 or above");
+  const auto sweep_at = [&](const char* temperature) {
+    return semfuse_program(
+        {"sweep", trained(), "--knob", "polarity", "--levels", "2", "--n", "4", "--temperature", temperature});
+  };
+  EXPECT_THAT(sweep_at("0").err, HasSubstr("semfuse: polarity will not hold exactly: the most probable word"));
+  EXPECT_THAT(sweep_at("0.5").err, Not(HasSubstr("will not hold")));
 }
 
 TEST_F(Knobs, RulesOfAGrammarCarrySettings) {
@@ -115,7 +174,7 @@ TEST_F(Knobs, RulesOfAGrammarCarrySettings) {
               AllOf(HasSubstr("  setting\n"), HasSubstr("  polarity=0.9\n")));
   EXPECT_THAT(text_of({"grammar", "check", asked, "--run", run}), HasSubstr("the model can be asked for its settings"));
   EXPECT_EQ(json::parse(text_of({"grammar", "check", asked, "--json"}))["settings"], json({"polarity=0.9"}));
-  expect_refused({"generate", run, "--grammar", asked, "--guidance", "1e39"}, "guidance must be from -1000 to 1000");
+  expect_refused({"generate", run, "--grammar", asked, "--guidance", "1e39"}, "guidance must be from 0 to 20");
   const std::string bad = write("bad.gbnf", clause + "@adjective[polarity=7] [.!?]\n");
   expect_refused({"generate", run, "--grammar", bad}, ":1:78: knob polarity: 7 is out of range");
   expect_refused({"grammar", "check", bad, "--run", run}, ":1:78: knob polarity: 7 is out of range");
@@ -145,6 +204,30 @@ TEST_F(Knobs, SweepWritesWhatItPrints) {
   // The same for any number of threads.
   EXPECT_EQ(text_of({"sweep", run, "--knob", "polarity", "--levels", "3", "--n", "40", "--threads", "1", "--json"}),
             text_of({"sweep", run, "--knob", "polarity", "--levels", "3", "--n", "40", "--threads", "3", "--json"}));
+}
+
+TEST_F(Knobs, SweepStopsWithinALevelAndGoesOn) {
+  const std::string out = path("interrupted");
+  const auto sweep = [&](const char* n) {
+    return Arguments{"sweep", trained(), "--knob", "polarity", "--levels", "2", "--n", n, "--out", out, "--json"};
+  };
+  {
+    Process process(command_of("semfuse", sweep("10000000")));  // Its first level alone takes hours.
+    EXPECT_TRUE(wait_until([&] { return !Process::text(out + "/sweep.lock").empty(); }));
+    expect_refused(sweep("40"), "is sweeping into it; wait until it ends");
+    process.signal(SIGINT);
+    const ProcessResult stopped = process.result();
+    EXPECT_EQ(stopped.exit_code, 128 + SIGINT);
+    EXPECT_THAT(stopped.err, HasSubstr("the same command goes on from the finished levels\n"));
+  }
+  const std::string whole = text_of(sweep("40"));
+  // As if it had been stopped before its last level.
+  const std::string levels = Process::text(out + "/levels.jsonl");
+  std::ofstream(out + "/levels.jsonl") << levels.substr(0, levels.rfind('\n', levels.size() - 2) + 1);
+  const ProcessResult again = semfuse_program(sweep("40"));
+  EXPECT_THAT(again.err, HasSubstr("2 levels measured before; going on\n"));
+  EXPECT_EQ(again.out, whole);
+  expect_refused(sweep("41"), "is already there");
 }
 
 TEST_F(Knobs, AUserAddsOneByDeclaringIt) {

@@ -36,9 +36,9 @@ def run(command, folder):
     return result.stdout
 
 
-def block(name):
-    found = re.search(f"<!-- begin {re.escape(name)} -->\n```\n(.*?)\n```\n<!-- end {re.escape(name)} -->", README, re.S)
-    expect(found, f"README has no output of `{name}`; run scripts/update_readme")
+def block(name, file="README.md"):
+    found = re.search(f"<!-- begin {re.escape(name)} -->\n```\n(.*?)\n```\n<!-- end {re.escape(name)} -->", (SOURCE / file).read_text(), re.S)
+    expect(found, f"{file} has no output of `{name}`; run scripts/update_readme")
     return found.group(1) if found else ""
 
 
@@ -48,7 +48,7 @@ with tempfile.TemporaryDirectory() as folder:
     for command in commands:
         output = run(command, folder)
         if command.startswith("semfuse features"):
-            expect(output.rstrip() == block("semfuse features"), f"`{command}` prints something else than README shows")
+            expect(output.rstrip() == block("semfuse features", "docs/mathematics.md"), f"`{command}` prints something else than docs/mathematics.md shows")
 
 makefile = (SOURCE / "Makefile").read_text()
 for target in set(re.findall(r"`make (\w[\w-]*)", README)) | set(re.findall(r"^    make ([\w-]+)", README, re.M)):

@@ -62,6 +62,10 @@ TEST_F(ReproduceCommand, WritesResultsReportAndRuns) {
   EXPECT_EQ(found["seeds"], json::array({111}));
   EXPECT_EQ(found["held_out"], "paper");
   EXPECT_NEAR(found["entropy_floor_ppl"].get<double>(), 2.672, 1e-3);
+  EXPECT_TRUE(found["sample_floor"]["ppl"][0].is_number());
+  EXPECT_LT(found["sample_floor"]["fusion"]["ci95"][0], found["sample_floor"]["fusion"]["mean"]);
+  EXPECT_GT(found["sample_floor"]["fusion"]["ci95"][1], found["sample_floor"]["fusion"]["mean"]);
+  EXPECT_THAT(first().out, testing::ContainsRegex("times[ \n]the[ \n]latter"));
   EXPECT_GT(found["seconds"].get<double>(), 0.0);
   for (const char* model : {"baseline", "fusion"}) {
     for (const char* metric : {"ppl", "seen_only_ppl", "feature_mse", "adjective_control", "punctuation_control",
@@ -185,7 +189,7 @@ TEST_F(ReproduceCommand, EvaluateGivesTheSameNumbers) {
   EXPECT_TRUE(json_of({"evaluate", out() + "/runs/baseline-111", "--json"})["controls"].is_null());
 
   const ProcessResult text = semfuse_program({"evaluate", run});
-  EXPECT_THAT(text.out, testing::ContainsRegex("perplexity +[0-9.]+ +2\\.67[0-9]+ +[0-9.]+\n"));
+  EXPECT_THAT(text.out, testing::ContainsRegex("perplexity +[0-9.]+ +2\\.[0-9]+ +2\\.67[0-9]+\n"));
   EXPECT_THAT(text.out, testing::ContainsRegex("mean squared error of 0\\.[0-9]+\n"));
   EXPECT_THAT(text.out, testing::ContainsRegex("terrible +[0-9]+ +[0-9.-]+\n"));
   EXPECT_THAT(text.out, testing::ContainsRegex("positive, strong +200 +200 +0 +0 +200 +0 +[0-9]+\n"));

@@ -1,9 +1,13 @@
+#include <fcntl.h>
 #include <sys/file.h>
+
+#include <cstdio>
 
 #include "e2e/kill_runs.h"
 #include "e2e/run_files.h"
 #include "e2e/semfuse_program.h"
-#include "experiment/checkpoint_store.h"
+#include "run/checkpoint_store.h"
+#include "run/verification.h"
 #include "semfuse/checkpoint.h"
 
 namespace semfuse {
@@ -24,13 +28,6 @@ ProcessResult resume(const std::string& run, const Arguments& more = {}) {
   Arguments arguments = {"train", "--resume", run};
   arguments.insert(arguments.end(), more.begin(), more.end());
   return semfuse_program(arguments);
-}
-
-// Takes the end of a run away, as if it had been killed after the checkpoint of a step.
-void rewind_run(const std::string& run, std::uint64_t step) {
-  for (const CheckpointStore::Entry& entry : CheckpointStore(run + "/checkpoints").list()) {
-    if (entry.step > step) fs::remove(entry.path);
-  }
 }
 
 class ResumeCommand : public testing::Test {
@@ -64,6 +61,7 @@ TEST_F(ResumeCommand, GoesOnFromTheNewestCheckpoint) {
 }
 
 TEST_F(ResumeCommand, WithoutACheckpointItBeginsAgain) {
+  rewind_run(run_, 0);
   fs::remove_all(run_ + "/checkpoints");
   const ProcessResult result = resume(run_);
   ASSERT_EQ(result.exit_code, 0) << result.err;
@@ -73,6 +71,7 @@ TEST_F(ResumeCommand, WithoutACheckpointItBeginsAgain) {
 
 // A limit on file sizes stands for a full disk: the log fits, a model and a checkpoint do not.
 TEST_F(ResumeCommand, BeginningAgainKeepsTheModelThatIsThere) {
+  rewind_run(run_, 0);
   fs::remove_all(run_ + "/checkpoints");
   const ProcessResult result = run_process(
       {"/bin/sh", "-c", "ulimit -f 20; exec " SEMFUSE_BIN_DIR "/semfuse train --resume " + run_ + " --quiet"});
@@ -92,6 +91,33 @@ TEST_F(ResumeCommand, AFinishedRunIsLeftAlone) {
   EXPECT_THAT(result.out, HasSubstr("all 8 steps are done"));
   EXPECT_EQ(tree_of(run_), before);
   EXPECT_EQ(fs::last_write_time(run_ + "/lock"), time);
+}
+
+// As a full disk leaves it: the model is saved, a checkpoint, three times as large, is not.
+TEST_F(ResumeCommand, AFinishedRunWithoutCheckpointsIsLeftAlone) {
+  fs::remove_all(run_ + "/checkpoints");
+  const auto before = tree_of(run_);
+  EXPECT_THAT(resume(run_).out, HasSubstr("all 8 steps are done"));
+  EXPECT_EQ(tree_of(run_), before);
+  // Unless the model is gone.
+  damage(run_ + "/model.safetensors");
+  EXPECT_THAT(resume(run_).out, HasSubstr("begins again at step 0"));
+  expect_the_whole_run();
+}
+
+TEST_F(ResumeCommand, AnotherInstructionSetIsSaid) {
+  rewind_run(run_, 6);
+  std::string log = Process::text(run_ + "/log.jsonl");
+  const std::string key = "\"instruction_set\":\"";
+  ASSERT_NE(log.find(key), log.npos);
+  log.insert(log.find(key) + key.size(), "OTHER_");
+  std::ofstream(run_ + "/log.jsonl") << log;
+  const ProcessResult result = resume(run_);
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  expect_one_error_line(result, "log.jsonl: the steps before ran with OTHER_");
+  const std::vector<nlohmann::json> events = log_of(run_);
+  EXPECT_EQ(std::count_if(events.begin(), events.end(), [](const auto& e) { return e["event"] == "start"; }), 2);
+  EXPECT_EQ(steps_and_evaluations_of(run_).size(), steps_and_evaluations_of(whole_).size());
 }
 
 TEST_F(ResumeCommand, ADamagedCheckpointIsNamedAndTheOneBeforeIsUsed) {
@@ -150,13 +176,13 @@ TEST_F(ResumeCommand, SettingsOfTheRunAreKept) {
   const std::string run = folder_ / "often";
   ASSERT_EQ(semfuse_program(short_training(run, {"--keep", "5"})).exit_code, 0);
   EXPECT_EQ(CheckpointStore(run + "/checkpoints").list().size(), 3U);
-  fs::remove(checkpoint_path(run, 8));
+  rewind_run(run, 6);
   ASSERT_EQ(resume(run, {"--checkpoint-every", "1"}).exit_code, 0);
   EXPECT_EQ(CheckpointStore(run + "/checkpoints").list().size(), 4U);
   const CheckpointSettings settings = CheckpointStore(run + "/checkpoints").load_settings();
   EXPECT_EQ(settings.every, 1U);
   EXPECT_EQ(settings.keep, 5U);
-  fs::remove(checkpoint_path(run, 8));
+  rewind_run(run, 7);
   ASSERT_EQ(resume(run, {"--keep", "1"}).exit_code, 0);
   EXPECT_EQ(CheckpointStore(run + "/checkpoints").list().size(), 1U);
 }
@@ -204,15 +230,15 @@ TEST(RunningTraining, ASecondOneOnTheSameRunIsRefused) {
 }
 
 TEST(RunningTraining, ASignalSavesAndSaysHowToGoOn) {
-  for (const int number : {SIGINT, SIGTERM}) {
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
     const TemporaryFolder folder;
     const std::string run = folder / "my run";
     Process process(command_of("semfuse", endless_training(run, {"--checkpoint-every", "100000000"})));
     ASSERT_TRUE(wait_until([&] { return !Process::text(run + "/log.jsonl").empty(); }));
-    const auto begin = std::chrono::steady_clock::now();
+    const auto before = process.processor_time();
     process.signal(number);
     const ProcessResult result = process.result();
-    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(2));
+    EXPECT_LT(process.processor_time() - before, std::chrono::seconds(2));
     EXPECT_EQ(result.exit_code, 128 + number);
     expect_one_error_line(result, "; go on with `semfuse train --resume '" + run + "'`");
     const std::vector<CheckpointStore::Entry> saved = CheckpointStore(run + "/checkpoints").list();
@@ -225,22 +251,36 @@ TEST(RunningTraining, ASignalSavesAndSaysHowToGoOn) {
   }
 }
 
+TEST(RunningTraining, IsWholeWhenItIsVerified) {
+  const TemporaryFolder folder;
+  const std::string run = folder / "run";
+  Process process(command_of("semfuse", endless_training(run, {"--checkpoint-every", "1", "--keep", "1"})));
+  ASSERT_TRUE(wait_until([&] { return !CheckpointStore(run + "/checkpoints").list().empty(); }));
+  for (int i = 0; i < 50; ++i) {
+    for (const Finding& finding : verify(run)) EXPECT_TRUE(finding.whole) << finding.path << ": " << finding.text;
+  }
+  process.signal(SIGINT);
+  EXPECT_EQ(process.result().exit_code, 130);
+}
+
 TEST(RunningTraining, ACheckpointThatFailsIsTriedAgain) {
   const TemporaryFolder folder;
   const std::string run = folder / "run";
   Process process(command_of("semfuse", endless_training(run, {"--checkpoint-every", "20"})));
   const CheckpointStore store(run + "/checkpoints");
   ASSERT_TRUE(wait_until([&] { return !store.list().empty(); }));
-  // A file where the folder was.
-  fs::rename(run + "/checkpoints", folder / "aside");
-  std::ofstream(run + "/checkpoints") << "in the way";
+  // A file where the folder was. In one go: the program would make the folder again.
+  std::ofstream(folder / "aside") << "in the way";
+  const auto exchange = [&] {
+    return ::renameat2(AT_FDCWD, (run + "/checkpoints").c_str(), AT_FDCWD, (folder / "aside").c_str(), RENAME_EXCHANGE);
+  };
+  ASSERT_EQ(exchange(), 0);
   const std::uint64_t kept = CheckpointStore(folder / "aside").list().front().step;
   const auto log_size = [&] { return fs::file_size(run + "/log.jsonl"); };
   const auto size = log_size();
   ASSERT_TRUE(wait_until([&] { return log_size() > size + 20000; }));
   EXPECT_TRUE(process.running());
-  fs::remove(run + "/checkpoints");
-  fs::rename(folder / "aside", run + "/checkpoints");
+  ASSERT_EQ(exchange(), 0);
   EXPECT_TRUE(wait_until([&] { return !store.list().empty() && store.list().front().step > kept; }));
   process.signal(SIGINT);
   const ProcessResult result = process.result();

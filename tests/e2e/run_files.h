@@ -5,12 +5,14 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
 #include <vector>
 
+#include "run/checkpoint_store.h"
 #include "support/process.h"
 
 namespace semfuse {
@@ -30,6 +32,23 @@ inline std::vector<nlohmann::json> timeless_log_of(const std::string& run) {
   std::vector<nlohmann::json> events = log_of(run);
   for (nlohmann::json& event : events) event.erase("tokens_per_second");
   return events;
+}
+
+// Without the two that frame it.
+inline std::vector<nlohmann::json> steps_and_evaluations_of(const std::string& run) {
+  std::vector<nlohmann::json> events = log_of(run);
+  std::erase_if(events, [](const auto& event) { return event["event"] == "start" || event["event"] == "finished"; });
+  return events;
+}
+
+// Takes the end of a run away, as if it had been killed after the checkpoint of a step.
+inline void rewind_run(const std::string& run, std::uint64_t step) {
+  for (const CheckpointStore::Entry& entry : CheckpointStore(run + "/checkpoints").list()) {
+    if (entry.step > step) std::filesystem::remove(entry.path);
+  }
+  std::string log = Process::text(run + "/log.jsonl");
+  log.resize(std::min(log.size(), log.find("{\"event\":\"finished\"")));
+  std::ofstream(run + "/log.jsonl") << log;
 }
 
 // Every file below a folder with its bytes.

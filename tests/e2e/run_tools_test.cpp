@@ -3,7 +3,10 @@
 
 #include "e2e/run_files.h"
 #include "e2e/semfuse_program.h"
+#include "io/archive_checksum.h"
 #include "io/file.h"
+#include "io/tensor_archive.h"
+#include "io/tensor_archive_writer.h"
 #include "semfuse/checkpoint.h"
 
 namespace semfuse {
@@ -53,18 +56,46 @@ TEST_F(RunTools, VerifyNamesWhatIsWrong) {
   fs::remove(run_ + "/model.safetensors");
   expect_damaged("model.safetensors", "No such file");
   fs::copy(checkpoint_path(run_, 6), run_ + "/model.safetensors");
-  expect_damaged("model.safetensors", "format semfuse-1");
+  expect_damaged("model.safetensors", "format semfuse-2");
   damage(checkpoint_path(run_, 4));
   expect_damaged("step-00000004.safetensors", "checksum");
   fs::copy(checkpoint_path(run_, 2), checkpoint_path(run_, 4), fs::copy_options::overwrite_existing);
   expect_damaged("step-00000004.safetensors", "another step");
   std::string log = Process::text(run_ + "/log.jsonl");
+  log.erase(0, log.find('\n') + 1);  // The start.
   std::ofstream(run_ + "/log.jsonl") << log.substr(log.find('\n') + 1);
   expect_damaged("log.jsonl", "step 2 follows step 0");
   std::ofstream(run_ + "/log.jsonl") << log.substr(0, log.find('\n') + 1);
   expect_damaged("log.jsonl", "has 1 steps, but the newest checkpoint is at step 6");
   std::ofstream(run_ + "/config.toml") << "[model]\nwidth = 3\n";
   expect_damaged("config.toml", "width");
+}
+
+// What no bit flip does, a program that edits headers may.
+TEST_F(RunTools, VerifyReadsTheSpecUnderARightChecksum) {
+  const std::string file = run_ + "/model.safetensors";
+  const TensorArchive archive = TensorArchive::load(file);
+  const auto with_spec = [&](const std::string& spec) {
+    TensorArchiveWriter writer;
+    for (const auto& [key, value] : archive.metadata()) {
+      if (key != kChecksumKey) writer.set_metadata(key, key == "spec" ? spec : value);
+    }
+    for (const TensorInfo& tensor : archive.tensors())
+      writer.add(tensor.name, {tensor.shape.begin(), tensor.shape.end()}, archive.floats(tensor.name));
+    writer.add_checksum();
+    writer.save(file);
+  };
+  with_spec(archive.metadata("spec"));
+  EXPECT_EQ(semfuse_program({"verify", run_}).exit_code, 0) << "the same model, written again";
+  nlohmann::json spec = nlohmann::json::parse(archive.metadata("spec"));
+  spec["model"]["width"] = 0;
+  with_spec(spec.dump());
+  expect_damaged("model.safetensors", "spec: model.width");
+  spec["model"]["width"] = 16;
+  with_spec(spec.dump());
+  expect_damaged("model.safetensors", "tensor tok.weight is F32");
+  with_spec("{");
+  expect_damaged("model.safetensors", "spec");
 }
 
 TEST_F(RunTools, VerifyAFile) {
@@ -97,6 +128,10 @@ TEST_F(RunTools, LogDrawsTheCurves) {
   expect_refused({"log", folder_ / "absent"}, "has no log.jsonl");
   std::ofstream(run_ + "/log.jsonl") << "garbage\n";
   expect_refused({"log", run_}, "log.jsonl:1:1");
+  std::ofstream(run_ + "/log.jsonl") << "no end of a line";
+  expect_refused({"log", run_}, "is not the log of a run");
+  std::ofstream(run_ + "/log.jsonl") << "{\"event\":\"st";
+  expect_refused({"log", run_}, "has no step yet");
   std::ofstream(run_ + "/log.jsonl") << "";
   expect_refused({"log", run_}, "has no step yet");
 }

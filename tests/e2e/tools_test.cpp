@@ -128,18 +128,19 @@ TEST(ParityCheck, EveryFailureIsOneLine) {
 
 TEST(CheckLayers, NamesEachViolation) {
   const TemporaryFolder folder;
-  for (const char* name : {"include/semfuse", "src/core", "src/io", "src/decoding", "apps/semfuse"})
+  for (const char* name : {"include/semfuse", "src/core", "src/io", "src/generation", "apps/semfuse"})
     std::filesystem::create_directories(folder / name);
   const auto check = [&] { return run_process({SEMFUSE_SOURCE_DIR "/scripts/check_layers", folder.path().string()}); };
   std::ofstream(folder / "apps/semfuse/main.cpp") << "#include \"io/file.h\"\n";
   EXPECT_EQ(check().exit_code, 0);
   std::ofstream(folder / "src/io/file.cpp") << "#include \"core/random.h\"\n#include \"kernels/matmul.h\"\n";
-  std::ofstream(folder / "src/decoding/sampler.cpp") << "#include \"semfuse/trainer.h\"\n";
+  std::ofstream(folder / "src/generation/sampler.cpp") << "#include \"semfuse/trainer.h\"\n";
   std::ofstream(folder / "include/semfuse/corpus.h") << "#include <vector>\n#include \"core/random.h\"\n";
   const ProcessResult result = check();
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_THAT(result.out, testing::HasSubstr("src/io/file.cpp:2: io may not include kernels/matmul.h"));
-  EXPECT_THAT(result.out, testing::HasSubstr("src/decoding/sampler.cpp:1: decoding may not include semfuse/trainer.h"));
+  EXPECT_THAT(result.out,
+              testing::HasSubstr("src/generation/sampler.cpp:1: generation may not include semfuse/trainer.h"));
   EXPECT_THAT(result.out, testing::HasSubstr("include/semfuse/corpus.h:2: "));
   EXPECT_EQ(std::count(result.out.begin(), result.out.end(), '\n'), 3);
 }

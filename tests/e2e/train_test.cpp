@@ -26,10 +26,13 @@ TEST(TrainCommand, WritesModelConfigurationAndLog) {
   EXPECT_THAT(result.out, testing::HasSubstr("run/model.safetensors holds the model after epoch 2\n"));
 
   const Checkpoint checkpoint = load_checkpoint(run);
-  EXPECT_EQ(checkpoint.experiment.seed, 5U);
-  EXPECT_EQ(Process::text(run + "/config.toml"), to_toml(checkpoint.experiment));
+  EXPECT_EQ(checkpoint.experiment().seed, 5U);
+  EXPECT_EQ(Process::text(run + "/config.toml"), to_toml(checkpoint.experiment()));
 
-  const std::vector<nlohmann::json> log = log_of(run);
+  EXPECT_EQ(log_of(run).front()["event"], "start");
+  EXPECT_TRUE(log_of(run).front()["instruction_set"].is_string());
+  EXPECT_EQ(log_of(run).back()["event"], "finished");
+  const std::vector<nlohmann::json> log = steps_and_evaluations_of(run);
   ASSERT_EQ(log.size(), 6U);
   for (const std::size_t i : {0, 1, 3, 4}) {
     EXPECT_EQ(log[i]["event"], "step");
@@ -42,7 +45,7 @@ TEST(TrainCommand, WritesModelConfigurationAndLog) {
   EXPECT_EQ(log[5]["event"], "evaluation");
   EXPECT_EQ(log[5]["attention"], "bidirectional");
 
-  const SyntheticCorpusOptions options = synthetic_corpus_options(checkpoint.experiment);
+  const SyntheticCorpusOptions options = synthetic_corpus_options(checkpoint.experiment());
   const Evaluation evaluation =
       evaluate(checkpoint.model, make_synthetic_corpus(options).val, {.held_out = options.held_out});
   EXPECT_EQ(log[5]["perplexity"], evaluation.perplexity);
@@ -60,7 +63,7 @@ TEST(TrainCommand, TrainsTheSemfuseModelByDefault) {
   EXPECT_EQ(Process::text(folder / "a/model.safetensors"), Process::text(folder / "b/model.safetensors"));
   const Checkpoint checkpoint = load_checkpoint(folder / "a");
   EXPECT_EQ(checkpoint.model.options().attention, AttentionMask::causal);
-  EXPECT_EQ(checkpoint.model.feature_bank().options().bank, FeatureSet::semfuse);
+  EXPECT_EQ(checkpoint.model.feature_bank().options().bank, FeatureSet::open);
   std::vector<std::string> unseen;
   for (std::size_t id = 0; id < checkpoint.model.seen().size(); ++id) {
     if (!checkpoint.model.seen()[id]) unseen.push_back(checkpoint.model.vocabulary().entries()[id]);
@@ -125,6 +128,8 @@ TEST(TrainCommand, AnExistingRunStaysAsItIs) {
     expect_refused(tiny_training(folder / name), "is already there");
   EXPECT_EQ(Process::text(folder / "run/model.safetensors"), "mine");
   EXPECT_EQ(std::distance(fs::directory_iterator(folder / "run"), {}), 1);
+  fs::create_directory(folder / "empty");
+  EXPECT_EQ(semfuse_program(tiny_training(folder / "empty", {"--quiet"})).exit_code, 0);
   EXPECT_EQ(Process::text(folder / "file"), "mine");
 }
 
@@ -169,7 +174,7 @@ TEST(TrainCommand, NotANumberKeepsTheLastGoodModel) {
   EXPECT_THAT(result.err, testing::ContainsRegex("stopped at step [0-9]+ of 50"));
   EXPECT_THAT(result.err, testing::ContainsRegex("holds the model after epoch [0-9]+"));
   const Checkpoint checkpoint = load_checkpoint(run);
-  const Corpus corpus = make_synthetic_corpus(synthetic_corpus_options(checkpoint.experiment));
+  const Corpus corpus = make_synthetic_corpus(synthetic_corpus_options(checkpoint.experiment()));
   EXPECT_TRUE(std::isfinite(evaluate(checkpoint.model, corpus.val).perplexity));
   std::vector<nlohmann::json> skipped;
   for (const nlohmann::json& event : log_of(run)) {
@@ -211,7 +216,7 @@ TEST(TrainCommand, AFullStandardOutputDoesNotStopTraining) {
 }
 
 TEST(TrainCommand, ASignalEndsItAfterTheStep) {
-  for (const int number : {SIGINT, SIGTERM}) {
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
     const TemporaryFolder folder;
     const std::string run = folder / "run";
     Process process(command_of("semfuse", tiny_training(run, {"--set", "training.epochs=1000000"})));
@@ -238,12 +243,14 @@ TEST(TrainCommand, ASecondSignalEndsItAtOnce) {
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
   const int reader = ::open(pipe.c_str(), O_RDONLY | O_NONBLOCK);
   ASSERT_GT(::fcntl(reader, F_SETPIPE_SZ, 4096), 0);
-  Process process(command_of("semfuse", tiny_training(folder / "run", {"--set", "training.epochs=1000000"})), pipe);
-  std::uintmax_t size = 0;
+  Process process(
+      command_of("semfuse", tiny_training(folder / "run", {"--set", "training.epochs=1000000", "--threads", "1"})),
+      pipe);
+  // With one thread it never waits for anything else for long.
+  int asleep = 0;
   ASSERT_TRUE(wait_until([&] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(1000));
-    const std::uintmax_t before = std::exchange(size, Process::text(folder / "run/log.jsonl").size());
-    return size > 0 && size == before;
+    asleep = process.is_asleep() ? asleep + 1 : 0;
+    return asleep == 200;
   }));
   process.signal(SIGINT);
   std::this_thread::sleep_for(std::chrono::milliseconds(300));

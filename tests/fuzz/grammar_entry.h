@@ -7,9 +7,11 @@
 #include <string_view>
 
 #include "fuzz/require.h"
+#include "semfuse/class_words.h"
 #include "semfuse/error.h"
 #include "semfuse/generator.h"
 #include "semfuse/grammar.h"
+#include "semfuse/synthetic_corpus.h"
 
 namespace semfuse {
 
@@ -23,7 +25,7 @@ inline bool fuzz_grammar(std::span<const std::uint8_t> input) {
     fuzz_require(std::string_view(error.what()).find('\n') == std::string_view::npos);
   };
   try {
-    const Grammar grammar = Grammar::parse(all.substr(0, cut), "fuzz", Lexicon::synthetic());
+    const Grammar grammar = Grammar::parse(all.substr(0, cut), "fuzz", words_of(synthetic_lexicon()));
     const Grammar::Match match = grammar.match(text);
     fuzz_require(match.offset <= text.size() && !match.expected.empty());
     // What was read is the beginning of a sentence, and read again the same.

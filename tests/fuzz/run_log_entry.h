@@ -6,9 +6,9 @@
 #include <span>
 #include <string_view>
 
-#include "experiment/run_log.h"
 #include "fuzz/require.h"
 #include "report/plot.h"
+#include "run/run_log.h"
 #include "semfuse/error.h"
 
 namespace semfuse {

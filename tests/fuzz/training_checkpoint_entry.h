@@ -6,9 +6,9 @@
 #include <span>
 #include <string_view>
 
-#include "experiment/training_checkpoint.h"
 #include "fuzz/require.h"
 #include "io/tensor_archive.h"
+#include "run/training_checkpoint.h"
 #include "semfuse/error.h"
 
 namespace semfuse {
@@ -28,7 +28,7 @@ inline bool fuzz_training_checkpoint(std::span<const std::uint8_t> input) {
     for (const NamedParameter& moment : checkpoint.state.second_moments) {
       for (const float value : moment.values) fuzz_require(value >= 0.0f);
     }
-    validate(checkpoint.saved.experiment);
+    if (const auto experiment = checkpoint.saved.find_experiment()) validate(*experiment);
     return true;
   } catch (const Error& error) {
     fuzz_require(std::string_view(error.what()).find('\n') == std::string_view::npos);

@@ -28,6 +28,7 @@ struct Case {
   double identity_dropout = 0.0;
   std::vector<TokenId> words = {};  // Of the softmax; targets outside become the nearest one below.
   FeatureOptions feature_options = {};
+  std::vector<TokenId> changed_words = {};  // Those with features of the step's own.
 };
 
 // Feature rows of words, every third like the one before, so that classes have one word or two.
@@ -85,11 +86,21 @@ TEST_P(LanguageModelGradient, EqualsTheTwin) {
   ParameterBlock gradients(network.layout());
   // What an earlier step left behind must not be added to.
   for (const ParameterInfo& info : network.layout().entries()) std::fill_n(gradients.vector(info), info.size, 1e3f);
-  const Losses losses = step.run(batch, weights, plan, gradients);
+  StepWords step_words{.ids = c.changed_words, .features = {}};
+  reference::Table<double> step_table = word_table;
+  for (const TokenId word : c.changed_words) {
+    for (std::size_t f = 0; f < c.features; ++f) {
+      step_words.features.push_back(static_cast<float>(random.next_uniform()));
+      step_table(static_cast<std::size_t>(word), f) = static_cast<double>(step_words.features.back());
+    }
+  }
+  // What words meant in an earlier step must be forgotten.
+  step.run(batch, weights, plan, gradients, {.ids = {6, 7}, .features = std::vector<float>(2 * c.features, 0.5f)});
+  const Losses losses = step.run(batch, weights, plan, gradients, step_words);
 
   const reference::Tables<double> tables = reference::tables_of(network.layout(), weights);
   const reference::LossValues<double> expected =
-      reference::losses(tables, batch, options, loss_options, plan, word_table, c.feature_options);
+      reference::losses(tables, batch, options, loss_options, plan, word_table, c.feature_options, step_table);
   EXPECT_NEAR(losses.tokens, expected.tokens, 1e-5 * expected.tokens);
   EXPECT_NEAR(losses.features, expected.features, 1e-5 * expected.features);
   EXPECT_NEAR(losses.uniformity, expected.uniformity, 1e-5 * expected.uniformity);
@@ -99,7 +110,7 @@ TEST_P(LanguageModelGradient, EqualsTheTwin) {
   EXPECT_GT(expected.uniformity, 0.0);
 
   const auto objective = [&](const reference::Tables<std::complex<double>>& at) {
-    return reference::losses(at, batch, options, loss_options, plan, word_table, c.feature_options).total;
+    return reference::losses(at, batch, options, loss_options, plan, word_table, c.feature_options, step_table).total;
   };
   expect_close(reference::tables_of(network.layout(), gradients), complex_step(tables, objective));
 }
@@ -155,6 +166,23 @@ std::vector<Case> cases() {
        .class_loss = 0.6,
        .identity_dropout = 0.4,
        .words = {0, 1, 2, 3, 5, 6, 7, 8, 11}},
+      // Words that mean something else in a step, one of them outside of the softmax.
+      {.name = "changed_words",
+       .attention = kCausal,
+       .model = with([](ModelOptions& m) { m.output_features = true; }),
+       .class_loss = 0.6,
+       .identity_dropout = 0.4,
+       .words = {0, 1, 2, 3, 5, 6, 7, 8, 11},
+       .changed_words = {3, 4, 6}},
+      {.name = "learned_changed_words",
+       .features = 22,
+       .attention = kCausal,
+       .model = with([](ModelOptions& m) { m.output_features = true; }),
+       .class_loss = 0.6,
+       .identity_dropout = 0.4,
+       .words = {0, 1, 2, 3, 5, 6, 7, 8, 11},
+       .feature_options = learned(MembershipKernel::gaussian),
+       .changed_words = {3, 4, 6}},
       // What a sentence is asked for.
       {.name = "knobs", .attention = kCausal, .model = with([](ModelOptions& m) { m.knobs = two_knobs(); })},
       {.name = "knobs_without_gate_split",

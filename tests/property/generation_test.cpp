@@ -5,8 +5,10 @@
 #include <cstdlib>
 
 #include "core/random.h"
+#include "semfuse/class_words.h"
 #include "semfuse/error.h"
 #include "semfuse/generator.h"
+#include "semfuse/synthetic_corpus.h"
 
 namespace semfuse {
 namespace {
@@ -69,14 +71,14 @@ TEST(Generation, StaysInTheLanguage) {
                                   .feed_forward = 8,
                                   .attention = m % 2 == 0 ? AttentionMask::causal : AttentionMask::bidirectional,
                                   .fusion = m % 4 == 3};
-    const LanguageModel model(options, random_vocabulary(random), FeatureBank(Lexicon::synthetic()), 100 + m);
+    const LanguageModel model(options, random_vocabulary(random), FeatureBank(synthetic_lexicon()), 100 + m);
     const Generator generator(model);
     for (int g = 0; g < grammars; ++g) {
       const std::string text = random_grammar(random);
       GenerationRequest request{.max_tokens = 30, .seed = static_cast<std::uint64_t>(g)};
       std::optional<Grammar> grammar;
       try {
-        grammar = Grammar::parse(text, "random", model.feature_bank().lexicon());
+        grammar = Grammar::parse(text, "random", words_of(model.feature_bank().lexicon()));
         request.grammar = std::make_shared<CompiledGrammar>(*grammar, TokenSurfaces::of(model.vocabulary()));
       } catch (const Error&) {
         ++refused;
@@ -99,6 +101,58 @@ TEST(Generation, StaysInTheLanguage) {
   EXPECT_GT(ended, 30 * grammars) << refused << " refused, " << cut << " cut";
 }
 
+// Whether a sentence can be ended with so many tokens, by trying all of them.
+bool can_end_within(const GrammarCursor& cursor, std::size_t budget) {
+  if (cursor.can_end()) return true;
+  if (budget == 0) return false;
+  for (const TokenId id : GrammarCursor(cursor).allowed().ids()) {
+    GrammarCursor next = cursor;
+    if (next.advance(id) && can_end_within(next, budget - 1)) return true;
+  }
+  return false;
+}
+
+TEST(Generation, IsClosedWithinAnyBudgetThatASentenceFits) {
+  constexpr int kModels = 40;
+  const int grammars = std::getenv("SEMFUSE_LONG") ? 100 : 10;
+  constexpr std::size_t kMostTried = 3;  // Tokens whose every order is tried.
+  RandomStream random(12, RandomPurpose::corpus_val);
+  int closed = 0, too_small = 0, cut = 0;
+  for (int m = 0; m < kModels; ++m) {
+    const ModelOptions options = {.width = 8, .layers = 1, .heads = 2, .feed_forward = 8};
+    const LanguageModel model(options, random_vocabulary(random), FeatureBank(synthetic_lexicon()), 100 + m);
+    const Generator generator(model);
+    for (int g = 0; g < grammars; ++g) {
+      const std::string text = random_grammar(random);
+      std::optional<Grammar> grammar;
+      std::shared_ptr<const CompiledGrammar> compiled;
+      try {
+        grammar = Grammar::parse(text, "random");
+        compiled = generator.compile(*grammar);
+      } catch (const Error&) {
+        continue;
+      }
+      for (std::size_t budget = 1; budget <= 8; ++budget) {
+        const GenerationRequest request{
+            .grammar = compiled, .max_tokens = budget, .seed = static_cast<std::uint64_t>(g)};
+        const Generation generation = generator.generate(request);
+        const bool accepted = grammar->match(generation.text).accepted;
+        ASSERT_EQ(accepted, generation.grammar == Generation::GrammarState::complete) << text << generation.text;
+        ASSERT_EQ(accepted, generation.finish == Generation::Finish::ended) << text << generation.text;
+        if (budget <= kMostTried) {
+          const bool fits = can_end_within(compiled->begin(), budget);
+          ASSERT_EQ(accepted, fits) << text << "within " << budget << ": " << generation.text;
+          ++(fits ? closed : too_small);
+        } else if (!accepted) {
+          ASSERT_EQ(generation.words.size(), budget);
+          ++cut;
+        }
+      }
+    }
+  }
+  EXPECT_GT(closed, 30 * grammars) << too_small << " too small, " << cut << " cut";
+}
+
 // One stream guesses tokens ahead, many do not; the more peaked a model, the more of its guesses are right.
 TEST(Generation, GuessesChangeNothing) {
   for (const bool fusion : {false, true}) {
@@ -106,10 +160,11 @@ TEST(Generation, GuessesChangeNothing) {
     options.attention = AttentionMask::causal;
     options.fusion = fusion;
     const LanguageModel model(options, Vocabulary::from_words(kWords),
-                              FeatureBank(Lexicon::synthetic(), {.bank = FeatureSet::semfuse}), 3);
+                              FeatureBank(synthetic_lexicon(), {.bank = FeatureSet::open}), 3);
     const Generator generator(model);
     const auto grammar = std::make_shared<const CompiledGrammar>(
-        Grammar::parse(R"(root ::= "the" (" cat" | " dog" | " the cat, then the")+ [.!])", "g", Lexicon::synthetic()),
+        Grammar::parse(R"(root ::= "the" (" cat" | " dog" | " the cat, then the")+ [.!])", "g",
+                       words_of(synthetic_lexicon())),
         TokenSurfaces::of(model.vocabulary()));
     std::vector<GenerationRequest> requests(120);
     for (std::size_t i = 0; i < requests.size(); ++i) {

@@ -10,9 +10,11 @@
 #include <utility>
 #include <vector>
 
-#include "decoding/configurations.h"
-#include "decoding/grammar_parts.h"
+#include "grammar/configurations.h"
+#include "grammar/grammar_parts.h"
+#include "semfuse/class_words.h"
 #include "semfuse/error.h"
+#include "semfuse/synthetic_corpus.h"
 #include "support/random_grammar.h"
 
 namespace semfuse {
@@ -21,7 +23,7 @@ namespace {
 // Nothing if the grammar describes no sentence.
 std::optional<Grammar> parse(const ReferenceGrammar& grammar) {
   try {
-    return Grammar::parse(grammar.gbnf(), "g", Lexicon::synthetic());
+    return Grammar::parse(grammar.gbnf(), "g", words_of(synthetic_lexicon()));
   } catch (const Error& error) {
     EXPECT_NE(std::string(error.what()).find("describes no sentence"), std::string::npos) << error.what();
     return std::nullopt;
@@ -76,11 +78,11 @@ TEST(GrammarProperty, ConfigurationsMoveToAnotherTable) {
     if (!grammar) continue;
     RandomStream random(seed, RandomPurpose::held_out, 81);
     const std::string text = texts[random.next_below(texts.size())] + texts[random.next_below(texts.size())];
-    auto table = std::make_unique<Configurations>(grammar->parts().automaton);
+    auto table = std::make_unique<Configurations>(GrammarAccess::automaton(*grammar));
     ConfigurationId at = Configurations::kBegin;
     for (const char c : text) {
       at = table->step(at, static_cast<std::uint8_t>(c));
-      auto other = std::make_unique<Configurations>(grammar->parts().automaton);
+      auto other = std::make_unique<Configurations>(GrammarAccess::automaton(*grammar));
       at = table->move_to(*other, at);
       table = std::move(other);
     }
@@ -243,7 +245,7 @@ TEST(GrammarProperty, SettingsHoldWhereTheSpelledOutGrammarHasThem) {
     if (!grammar) continue;
     SCOPED_TRACE(testing::Message() << "case " << seed << ":\n" << reference.gbnf());
     const Grammar spelled = parse(reference.spelled_out(kSettings)).value();
-    Configurations table(spelled.parts().automaton);
+    Configurations table(GrammarAccess::automaton(spelled));
     // After one more letter, from each of the places where the text may stand: by what is set there.
     const auto read = [&](const std::set<ConfigurationId>& places, char letter) {
       std::map<std::size_t, std::set<ConfigurationId>> result;

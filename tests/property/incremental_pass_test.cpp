@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "model/model_access.h"
 #include "support/small_language_model.h"
 
 namespace semfuse {
@@ -15,11 +16,6 @@ struct Case {
 
 class IncrementalPassTest : public testing::TestWithParam<Case> {
  protected:
-  IncrementalPassTest() : packed_(model_.network().layout(), model_.network().linears()) {
-    ThreadPool pool(1);
-    packed_.refresh(model_.weights(), pool);
-  }
-
   void set_text(TokenStream& stream, const Sentence& words) const {
     stream.tokens = model_.vocabulary().encode(words);
     stream.tokens.pop_back();
@@ -35,13 +31,14 @@ class IncrementalPassTest : public testing::TestWithParam<Case> {
   }
 
   LanguageModel model_ = random_model(small_options(GetParam().attention, GetParam().fusion));
-  PackedWeights packed_;
+  ThreadPool pool_{1};
+  InferenceWeights weights_{ModelAccess::network(model_), ModelAccess::weights(model_), pool_};
 };
 
 TEST_P(IncrementalPassTest, GrowsByOneTokenAtATime) {
-  IncrementalPass pass(model_.network(), model_.weights(), packed_);
+  IncrementalPass pass(weights_);
   for (const Sentence& sentence : some_sentences(4)) {
-    TokenStream stream(model_.network());
+    TokenStream stream(ModelAccess::network(model_));
     TokenStream* const streams[] = {&stream};
     for (std::size_t length = 0; length <= sentence.size(); ++length) {
       const Sentence prefix(sentence.begin(), sentence.begin() + static_cast<std::ptrdiff_t>(length));
@@ -52,8 +49,8 @@ TEST_P(IncrementalPassTest, GrowsByOneTokenAtATime) {
 }
 
 TEST_P(IncrementalPassTest, GrowsByManyTokensShrinksAndChanges) {
-  IncrementalPass pass(model_.network(), model_.weights(), packed_);
-  TokenStream stream(model_.network());
+  IncrementalPass pass(weights_);
+  TokenStream stream(ModelAccess::network(model_));
   TokenStream* const streams[] = {&stream};
   RandomStream random(3, RandomPurpose::corpus_val);
   const std::vector<Sentence> sentences = some_sentences(3);
@@ -67,10 +64,11 @@ TEST_P(IncrementalPassTest, GrowsByManyTokensShrinksAndChanges) {
 }
 
 TEST_P(IncrementalPassTest, DoesNotDependOnTheOtherStreams) {
-  IncrementalPass pass(model_.network(), model_.weights(), packed_);
+  IncrementalPass pass(weights_);
   const std::vector<Sentence> sentences = some_sentences(20);
   std::vector<std::unique_ptr<TokenStream>> streams;
-  for (std::size_t i = 0; i < sentences.size(); ++i) streams.push_back(std::make_unique<TokenStream>(model_.network()));
+  for (std::size_t i = 0; i < sentences.size(); ++i)
+    streams.push_back(std::make_unique<TokenStream>(ModelAccess::network(model_)));
   RandomStream random(4, RandomPurpose::corpus_val);
   for (std::size_t step = 0; step < 16; ++step) {
     std::vector<TokenStream*> chosen;
@@ -89,8 +87,8 @@ TEST_P(IncrementalPassTest, DoesNotDependOnTheOtherStreams) {
 
 TEST_P(IncrementalPassTest, StreamsThatBeginAlikeShareTheirBeginnings) {
   for (const std::size_t bytes : {2'000, 1'000'000}) {  // Room for a few tokens, and for all.
-    IncrementalPass pass(model_.network(), model_.weights(), packed_, bytes);
-    TokenStream stream(model_.network());
+    IncrementalPass pass(weights_, bytes);
+    TokenStream stream(ModelAccess::network(model_));
     TokenStream* const streams[] = {&stream};
     for (int round = 0; round < 2; ++round) {
       for (const Sentence& sentence : some_sentences(5)) {
@@ -112,9 +110,9 @@ TEST_P(IncrementalPassTest, StreamsThatBeginAlikeShareTheirBeginnings) {
 class GuessingPassTest : public IncrementalPassTest {};
 
 TEST_P(GuessingPassTest, ReadsGuessesInTheSamePass) {
-  IncrementalPass pass(model_.network(), model_.weights(), packed_, 100'000);
-  TokenStream stream(model_.network());
-  TokenStream other(model_.network());
+  IncrementalPass pass(weights_, 100'000);
+  TokenStream stream(ModelAccess::network(model_));
+  TokenStream other(ModelAccess::network(model_));
   set_text(other, some_sentences(1).front());
   TokenStream* const streams[] = {&stream, &other};
   const std::vector<Sentence> sentences = some_sentences(3);

@@ -1,6 +1,7 @@
 // Calibration by construction, without any model: of the sentences and settings that training sees, those that state x
 // have the label with probability x.
 #include "training/request_sampler.h"
+#include "semfuse/synthetic_corpus.h"
 
 #include <gtest/gtest.h>
 
@@ -9,6 +10,7 @@
 #include <map>
 
 #include "core/random.h"
+#include "data/sentence_dataset.h"
 
 namespace semfuse {
 namespace {
@@ -61,14 +63,23 @@ std::vector<Sentence> skewed_corpus() {
   return sentences;
 }
 
+// A dataset of the sentences' labels.
+SentenceDataset labelled(const std::vector<Sentence>& sentences, const std::vector<Knob>& knobs) {
+  std::vector<std::string> words;
+  for (const Sentence& sentence : sentences) words.insert(words.end(), sentence.begin(), sentence.end());
+  const Lexicon lexicon = synthetic_lexicon();
+  return {sentences, Vocabulary::from_words(words), {.knobs = knobs, .lexicon = &lexicon}};
+}
+
 std::vector<Knob> knobs() {
   return {parse_knob("polarity: probability of polarity"), parse_knob("mark: distribution of final_mark over . ! ?")};
 }
 
 TEST(RequestSampler, WhatIsStatedIsCalibrated) {
   const std::vector<Sentence> sentences = skewed_corpus();
-  const Lexicon lexicon = Lexicon::synthetic();
-  const RequestSampler sampler(knobs(), sentences, lexicon, {.stated = 0.5, .noise = 0.05, .seed = 3});
+  const SentenceDataset dataset = labelled(sentences, knobs());
+  const Lexicon lexicon = synthetic_lexicon();
+  const RequestSampler sampler(knobs(), dataset, {.stated = 0.5, .noise = 0.05, .seed = 3});
   // By what else is stated: a knob must mean the same with and without the other.
   std::map<std::string, std::array<Bin, kBins>> polarity;
   std::map<std::string, std::array<Bin, kBins>> mark;
@@ -101,7 +112,8 @@ TEST(RequestSampler, WhatIsStatedIsCalibrated) {
 
 TEST(RequestSampler, WithNothingStatedTheCorpusIsAsItWas) {
   const std::vector<Sentence> sentences = skewed_corpus();
-  const RequestSampler sampler(knobs(), sentences, Lexicon::synthetic(), {.stated = 0.5, .noise = 0.05, .seed = 3});
+  const SentenceDataset dataset = labelled(sentences, knobs());
+  const RequestSampler sampler(knobs(), dataset, {.stated = 0.5, .noise = 0.05, .seed = 3});
   std::size_t unstated = 0;
   for (std::size_t place = 0; place < sentences.size(); ++place) {
     std::size_t sentence = place;
@@ -114,7 +126,8 @@ TEST(RequestSampler, WithNothingStatedTheCorpusIsAsItWas) {
 
 TEST(RequestSampler, TheNumberOfLabelsDoesNotDependOnWhatIsStated) {
   const std::vector<Sentence> sentences = skewed_corpus();
-  const RequestSampler sampler(knobs(), sentences, Lexicon::synthetic(), {.stated = 1.0, .noise = 0.05, .seed = 3});
+  const SentenceDataset dataset = labelled(sentences, knobs());
+  const RequestSampler sampler(knobs(), dataset, {.stated = 1.0, .noise = 0.05, .seed = 3});
   std::map<std::size_t, double> in_corpus;
   std::map<std::size_t, double> drawn;
   for (const Sentence& sentence : sentences) in_corpus[sentence.size()] += 1.0 / static_cast<double>(sentences.size());
@@ -129,8 +142,9 @@ TEST(RequestSampler, TheNumberOfLabelsDoesNotDependOnWhatIsStated) {
 
 TEST(RequestSampler, AScalarIsNearTheSentences) {
   const std::vector<Sentence> sentences = {split_words("slightly good ."), split_words("extremely bad .")};
-  const RequestSampler sampler({parse_knob("strength: scalar of strength from 0.2 to 1")}, sentences,
-                               Lexicon::synthetic(), {.stated = 1.0, .noise = 0.05, .seed = 3});
+  const std::vector<Knob> strength = {parse_knob("strength: scalar of strength from 0.2 to 1")};
+  const SentenceDataset dataset = labelled(sentences, strength);
+  const RequestSampler sampler(strength, dataset, {.stated = 1.0, .noise = 0.05, .seed = 3});
   double sum = 0.0;
   constexpr std::size_t kFew = 20'000;
   for (std::size_t i = 0; i < kFew; ++i) {
@@ -145,9 +159,10 @@ TEST(RequestSampler, AScalarIsNearTheSentences) {
 
 TEST(RequestSampler, IsAFunctionOfSeedEpochAndPlace) {
   const std::vector<Sentence> sentences = skewed_corpus();
-  const RequestSampler one(knobs(), sentences, Lexicon::synthetic(), {.stated = 0.5, .noise = 0.05, .seed = 3});
-  const RequestSampler same(knobs(), sentences, Lexicon::synthetic(), {.stated = 0.5, .noise = 0.05, .seed = 3});
-  const RequestSampler other(knobs(), sentences, Lexicon::synthetic(), {.stated = 0.5, .noise = 0.05, .seed = 4});
+  const SentenceDataset dataset = labelled(sentences, knobs());
+  const RequestSampler one(knobs(), dataset, {.stated = 0.5, .noise = 0.05, .seed = 3});
+  const RequestSampler same(knobs(), dataset, {.stated = 0.5, .noise = 0.05, .seed = 3});
+  const RequestSampler other(knobs(), dataset, {.stated = 0.5, .noise = 0.05, .seed = 4});
   std::size_t different = 0;
   for (std::size_t place = 100; place-- > 0;) {
     std::size_t a = place, b = place, c = place;

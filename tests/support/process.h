@@ -3,7 +3,9 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -40,9 +42,8 @@ class Process {
     id_ = ::fork();
     if (id_ < 0) throw std::runtime_error("cannot fork");
     if (id_ > 0) return;
-    // A test that runs in the background of a shell inherits an ignored SIGINT.
-    ::signal(SIGINT, SIG_DFL);
-    ::signal(SIGPIPE, SIG_DFL);
+    // Tests in the background of a shell or under nohup inherit ignored signals.
+    for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) ::signal(number, SIG_DFL);
     const int out_file = ::open(out.c_str(), O_WRONLY | O_CREAT, 0600);
     const int err_file = ::open(err.c_str(), O_WRONLY | O_CREAT, 0600);
     const int in_file = ::open("/dev/null", O_RDONLY);
@@ -64,8 +65,31 @@ class Process {
   void signal(int number) const { ::kill(id_, number); }
 
   bool running() {
-    if (id_ > 0 && ::waitpid(id_, &status_, WNOHANG) == id_) id_ = 0;
+    if (id_ > 0 && ::wait4(id_, &status_, WNOHANG, &usage_) == id_) id_ = 0;
     return id_ > 0;
+  }
+
+  // What its threads have computed until now, or did in all if it has ended. Other programs do not slow this clock.
+  std::chrono::microseconds processor_time() const {
+    const auto sum = [](auto seconds, auto microseconds) {
+      return std::chrono::seconds(seconds) + std::chrono::microseconds(microseconds);
+    };
+    if (id_ == 0) {
+      return sum(usage_.ru_utime.tv_sec, usage_.ru_utime.tv_usec) +
+             sum(usage_.ru_stime.tv_sec, usage_.ru_stime.tv_usec);
+    }
+    clockid_t clock = 0;
+    timespec now{};
+    if (::clock_getcpuclockid(id_, &clock) != 0 || ::clock_gettime(clock, &now) != 0)
+      throw std::runtime_error("cannot read the process's clock");
+    return sum(now.tv_sec, now.tv_nsec / 1000);
+  }
+
+  // Whether it waits for something other than a processor. Of one that is ready but gets none it is not true.
+  bool is_asleep() const {
+    const std::string stat = text("/proc/" + std::to_string(id_) + "/stat");  // "123 (name) S ..."
+    const std::size_t name_end = stat.rfind(") ");
+    return name_end != stat.npos && stat[name_end + 2] == 'S';
   }
 
   ProcessResult result(std::chrono::seconds patience = std::chrono::seconds(120)) {
@@ -86,6 +110,7 @@ class Process {
   TemporaryFolder folder_;
   pid_t id_ = 0;
   int status_ = 0;
+  rusage usage_{};
 };
 
 inline ProcessResult run_process(const std::vector<std::string>& command, const std::string& stdout_path = "") {

@@ -129,16 +129,17 @@ T class_loss(const Tables<T>& w, const Table<T>& hidden, const Batch& batch, con
   return token_cross_entropy(logits, targets, 0.0);
 }
 
-// The whole training step up to the losses.
+// The whole training step up to the losses. Output rows have the features of the step, if it has some of its own.
 template <class T>
 LossValues<T> losses(const Tables<T>& w, const Batch& batch, const ModelOptions& model, const LossOptions& options,
                      const DropoutPlan& plan, const Table<double>& word_features = {},
-                     const FeatureOptions& feature_options = {}) {
+                     const FeatureOptions& feature_options = {}, const Table<double>& step_word_features = {}) {
   const auto graded_if_learned = [&](const Table<double>& rows) {
     return feature_options.learn_kernel ? graded(w, rows, feature_options) : constants<T>(rows);
   };
   const Table<T> features = graded_if_learned(table_of(batch.feature_rows()));
   const Table<T> graded_words = graded_if_learned(word_features);
+  const Table<T> graded_outputs = step_word_features.rows > 0 ? graded_if_learned(step_word_features) : graded_words;
   Table<double> wanted_features(features.rows, features.cols);  // A target is a constant, however it came about.
   std::transform(features.numbers.begin(), features.numbers.end(), wanted_features.numbers.begin(),
                  [](const T& number) { return real_of(number); });
@@ -163,7 +164,7 @@ LossValues<T> losses(const Tables<T>& w, const Batch& batch, const ModelOptions&
 
   const Table<T> hidden = encode(w, batch, model, plan, identity, features);
   const Table<T> logits =
-      row_head(w, hidden, words, model.output_features ? chosen_rows(graded_words, words) : Table<T>(), identity);
+      row_head(w, hidden, words, model.output_features ? chosen_rows(graded_outputs, words) : Table<T>(), identity);
   LossValues<T> result;
   result.tokens = token_cross_entropy(logits, targets, options.label_smoothing);
   if (options.class_loss > 0.0) result.classes = class_loss(w, hidden, batch, words, word_features, graded_words);

@@ -6,8 +6,9 @@
 #include <vector>
 
 #include "batching/batch.h"
-#include "model/network.h"
+#include "model/model_access.h"
 #include "semfuse/language_model.h"
+#include "semfuse/synthetic_corpus.h"
 #include "support/small_model.h"
 
 namespace semfuse {
@@ -23,14 +24,15 @@ inline ModelOptions small_options(AttentionMask attention, bool fusion) {
 }
 
 inline LanguageModel synthetic_model(const ModelOptions& options, std::uint64_t seed = 5) {
-  return LanguageModel(options, Vocabulary::from_words(synthetic_corpus_words()), FeatureBank(Lexicon::synthetic()),
+  return LanguageModel(options, Vocabulary::from_words(synthetic_corpus_words()), FeatureBank(synthetic_lexicon()),
                        seed);
 }
 
 // The same with biases and gains that are not 0 and 1, and layers that differ.
 inline LanguageModel random_model(const ModelOptions& options, std::uint64_t seed = 5) {
   LanguageModel model = synthetic_model(options, seed);
-  model.change_weights([&](ParameterBlock& weights) { weights = random_weights(model.network().layout(), seed); });
+  ModelAccess::change_weights(
+      model, [&](ParameterBlock& weights) { weights = random_weights(ModelAccess::network(model).layout(), seed); });
   return model;
 }
 

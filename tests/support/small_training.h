@@ -6,6 +6,7 @@
 
 #include "semfuse/checkpoint.h"
 #include "semfuse/experiment.h"
+#include "semfuse/synthetic_corpus.h"
 #include "support/small_language_model.h"
 
 namespace semfuse {
@@ -34,7 +35,7 @@ class SmallTraining {
   explicit SmallTraining(const Experiment& wanted, std::size_t threads = 1)
       : experiment(wanted),
         model(wanted.model, Vocabulary::from_words(synthetic_corpus_words()),
-              FeatureBank(Lexicon::synthetic(), wanted.features), wanted.seed),
+              FeatureBank(synthetic_lexicon(), wanted.features), wanted.seed),
         corpus(make_synthetic_corpus(synthetic_corpus_options(wanted))),
         trainer(model, corpus.train, wanted.training, {.seed = wanted.seed, .threads = threads}) {}
 

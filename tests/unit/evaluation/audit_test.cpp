@@ -1,8 +1,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "model/model_access.h"
 #include "semfuse/error.h"
 #include "semfuse/evaluation.h"
+#include "semfuse/synthetic_corpus.h"
 #include "support/small_language_model.h"
 
 namespace semfuse {
@@ -15,14 +17,16 @@ LanguageModel model_with(AttentionMask attention, bool fusion, FeatureSet bank) 
   ModelOptions options = small_options(attention, fusion);
   options.output_features = fusion;
   LanguageModel model(options, Vocabulary::from_words(synthetic_corpus_words()),
-                      FeatureBank(Lexicon::synthetic(), {.bank = bank}), 5);
-  model.change_weights([&](ParameterBlock& weights) { weights = random_weights(model.network().layout(), 5); });
+                      FeatureBank(synthetic_lexicon(), {.bank = bank}), 5);
+  ModelAccess::change_weights(
+      model, [&](ParameterBlock& weights) { weights = random_weights(ModelAccess::network(model).layout(), 5); });
   return model;
 }
 
 TEST(Audit, ACausalModelWithHonestFeaturesShowsExactlyZero) {
-  for (const bool fusion : {true, false}) {
-    const LanguageModel model = model_with(AttentionMask::causal, fusion, FeatureSet::semfuse);
+  for (const auto& [fusion, bank] :
+       {std::pair{true, FeatureSet::semfuse}, {true, FeatureSet::open}, {false, FeatureSet::semfuse}}) {
+    const LanguageModel model = model_with(AttentionMask::causal, fusion, bank);
     const Audit result = audit(model, some_sentences(12), 3, 2);
     EXPECT_EQ(result.max_logit_change, 0.0);
     EXPECT_THAT(result.features_looking_ahead, IsEmpty());

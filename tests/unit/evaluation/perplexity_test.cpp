@@ -5,8 +5,10 @@
 #include <cmath>
 #include <string>
 
+#include "model/model_access.h"
 #include "semfuse/error.h"
 #include "semfuse/evaluation.h"
+#include "semfuse/synthetic_corpus.h"
 #include "support/reference_losses.h"
 #include "support/small_language_model.h"
 
@@ -23,7 +25,7 @@ constexpr auto kBidirectional = AttentionMask::bidirectional;
 Evaluation expected_evaluation(const LanguageModel& model, std::span<const Sentence> sentences, bool count_end,
                                const std::vector<std::string>& held_out) {
   const Batch batch = batch_by_hand(model, sentences, count_end);
-  const auto tables = reference::tables_of(model.network().layout(), model.weights());
+  const auto tables = reference::tables_of(ModelAccess::network(model).layout(), ModelAccess::weights(model));
   const auto hidden = reference::encode(tables, batch, model.options(), {});
   const auto logits = reference::token_head(tables, hidden);
   double all = 0.0, seen = 0.0, num_seen = 0.0, held = 0.0, num_held = 0.0, after = 0.0, num_after = 0.0;
@@ -86,6 +88,14 @@ TEST_P(EvaluateTest, EqualsTheTwin) {
   EXPECT_EQ(result.attention, c.attention);
   EXPECT_EQ(result.num_positions, expected.num_positions);
   EXPECT_NEAR(result.perplexity, expected.perplexity, 1e-5 * expected.perplexity);
+  ASSERT_EQ(result.sentence_nats.size(), sentences.size());
+  double nats = 0.0;
+  for (std::size_t i = 0; i < sentences.size(); ++i) {
+    const Evaluation alone = evaluate(model, std::span(sentences).subspan(i, 1), {.count_end = c.count_end});
+    EXPECT_NEAR(result.sentence_nats[i], std::log(alone.perplexity) * static_cast<double>(alone.num_positions), 1e-4);
+    nats += result.sentence_nats[i];
+  }
+  EXPECT_NEAR(nats, std::log(result.perplexity) * static_cast<double>(result.num_positions), 1e-6);
   EXPECT_NEAR(result.seen_only_perplexity, expected.seen_only_perplexity, 1e-5 * expected.seen_only_perplexity);
   EXPECT_GT(std::abs(expected.perplexity - expected.seen_only_perplexity), 1e-2) << "no target was held out";
   if (c.fusion) {
@@ -116,6 +126,7 @@ TEST(Evaluate, DoesNotDependOnTheThreads) {
     options.threads = threads;
     const Evaluation result = evaluate(model, sentences, options);
     EXPECT_EQ(result.perplexity, expected.perplexity) << threads;
+    EXPECT_EQ(result.sentence_nats, expected.sentence_nats) << threads;
     EXPECT_EQ(result.seen_only_perplexity, expected.seen_only_perplexity) << threads;
     EXPECT_EQ(result.feature_mse, expected.feature_mse) << threads;
   }

@@ -9,6 +9,7 @@
 
 #include "features/membership.h"
 #include "semfuse/error.h"
+#include "semfuse/synthetic_corpus.h"
 
 namespace semfuse {
 namespace {
@@ -22,7 +23,7 @@ constexpr float kAway10 = 0.740056f;  // 1.0
 constexpr float kClose = 2e-6f;
 
 const FeatureBank& bank() {
-  static const FeatureBank the_bank{Lexicon::synthetic()};
+  static const FeatureBank the_bank{synthetic_lexicon()};
   return the_bank;
 }
 
@@ -166,7 +167,7 @@ TEST(FeatureBank, TakesShortSentences) {
 
 TEST(FeatureBank, ReadsItsOptions) {
   const FeatureBank other(
-      Lexicon({{"nice", WordClass::adjective, 0.5, 0.0}}),
+      Lexicon({{"nice", WordClass::kAdjective, 0.5, 0.0}}),
       {.kernel_base = 0.25, .centers = {0.0, 0.5, 1.0}, .bandwidth = 1.0, .exclamation_nudge = 0.0});
   const FeatureMatrix matrix = other.rows({"nice", "!"});
   const float* nice = matrix.row(1);
@@ -187,9 +188,9 @@ TEST(FeatureBank, RefusesOptionsOutOfRange) {
       {.bandwidth = 0.0},           {.bandwidth = infinity},      {.bandwidth = nan},
       {.exclamation_nudge = -1},    {.exclamation_nudge = nan},
   };
-  for (const FeatureOptions& options : wrong) EXPECT_THROW(FeatureBank(Lexicon::synthetic(), options), Error);
+  for (const FeatureOptions& options : wrong) EXPECT_THROW(FeatureBank(synthetic_lexicon(), options), Error);
   try {
-    FeatureBank(Lexicon::synthetic(), {.kernel_base = 1.5});
+    FeatureBank(synthetic_lexicon(), {.kernel_base = 1.5});
     FAIL();
   } catch (const Error& error) {
     EXPECT_STREQ(error.what(), "features: kernel_base is 1.5; choose one in (0, 1)");

@@ -7,11 +7,11 @@
 #include <numeric>
 
 #include "semfuse/error.h"
+#include "semfuse/synthetic_corpus.h"
 
 namespace semfuse {
 namespace {
 
-using ::testing::DoubleEq;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -66,7 +66,7 @@ TEST(Knob, NamesAreDifferent) {
 }
 
 TEST(Knob, ReadsWhatASentenceShows) {
-  const Lexicon lexicon = Lexicon::synthetic();
+  const Lexicon lexicon = synthetic_lexicon();
   const Sentence sentence = split_words("Alice cooks the meal, slightly good and she starts the task, very awful!");
   const KnobLabel polarity = read_label(three_knobs()[0], sentence, lexicon);
   EXPECT_EQ(polarity.positive, 1u);
@@ -99,20 +99,12 @@ TEST(KnobSetting, IsRead) {
   EXPECT_EQ(to_string(three_knobs(), parse_setting(three_knobs(), "polarity=0.7")), "polarity=0.7");
 }
 
-TEST(KnobSetting, TakesThePapersNames) {
-  EXPECT_EQ(parse_setting(three_knobs(), "pos_high=0.95"), (KnobSetting{"polarity", {0.95}}));
-  EXPECT_THAT(parse_setting(three_knobs(), "neg_high=0.95").values, ElementsAre(DoubleEq(1.0 - 0.95)));
-  EXPECT_EQ(parse_setting(three_knobs(), "str_high=0.9"), (KnobSetting{"strength", {0.9}}));
-  EXPECT_THAT(parse_setting(three_knobs(), "is_question=0.6").values,
-              ElementsAre(DoubleEq(0.2), DoubleEq(0.2), DoubleEq(0.6)));
-  EXPECT_THAT(error_of([] { parse_setting(three_knobs(), "pos_high=2"); }), HasSubstr("from 0 to 1"));
-}
-
 TEST(KnobSetting, SaysWhatIsAllowed) {
   const auto refusal = [](const char* text) { return error_of([&] { parse_setting(three_knobs(), text); }); };
   EXPECT_THAT(refusal("polarity"), HasSubstr("write NAME=VALUE"));
   EXPECT_THAT(refusal("polarty=0.5"), HasSubstr("did you mean \"polarity\""));
   EXPECT_THAT(refusal("length=0.5"), HasSubstr("polarity, strength, mark"));
+  EXPECT_THAT(refusal("pos_high=0.5"), HasSubstr("polarity, strength, mark"));
   EXPECT_THAT(refusal("polarity=1.5"), HasSubstr("from 0 to 1"));
   EXPECT_THAT(refusal("polarity=nan"), HasSubstr("is no number"));
   EXPECT_THAT(refusal("polarity="), HasSubstr("is no number"));
@@ -159,6 +151,42 @@ TEST(KnobRequest, RefusesASettingTwice) {
   EXPECT_THAT(error_of([&] { request_row(three_knobs(), short_one); }), HasSubstr("1 values"));
   const std::vector<KnobSetting> bad = {{"polarity", {std::numeric_limits<double>::quiet_NaN()}}};
   EXPECT_THAT(error_of([&] { request_row(three_knobs(), bad); }), HasSubstr("out of range"));
+}
+
+TEST(Knobs, MayBeOfAColumn) {
+  for (const char* text : {"stars: scalar of column stars from 1 to 5", "kind: probability of column Label",
+                           "topic: distribution of column topic over sport, world news, science",
+                           "score: scalar of column \"my score\" from 0 to 10"}) {
+    const Knob knob = parse_knob(text);
+    EXPECT_TRUE(knob.of_column) << text;
+    EXPECT_EQ(to_string(knob), text);
+  }
+  EXPECT_EQ(parse_knob("a: scalar of column \"my score\" from 0 to 1").source, "my score");
+  EXPECT_EQ(parse_knob("topic: distribution of column topic over a b").labels, (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(parse_knob("topic: distribution of column topic over a b, c").labels,
+            (std::vector<std::string>{"a b", "c"}));
+  EXPECT_FALSE(parse_knob("a: probability of column").of_column);
+  for (const char* text : {"a: scalar of column \"my score from 0 to 1", "a: distribution of column t over x",
+                           "a: distribution of column t over x, x", "a: distribution of column t over x,, y"}) {
+    EXPECT_THROW(parse_knob(text), Error) << text;
+  }
+}
+
+TEST(Knobs, ReadCells) {
+  const Knob stars = parse_knob("stars: scalar of column stars from 1 to 5");
+  EXPECT_EQ(read_cell(stars, "4.5").value, 4.5);
+  EXPECT_EQ(read_cell(stars, "").value, std::nullopt);
+  for (const char* bad : {"6", "0", "good", "4 ", "nan", "1e999"}) EXPECT_THROW(read_cell(stars, bad), Error) << bad;
+  const Knob kind = parse_knob("kind: probability of column kind");
+  for (const char* yes : {"1", "1.0", "True", "YES", "pos", "Positive"}) EXPECT_EQ(read_cell(kind, yes).positive, 1U);
+  for (const char* no : {"0", "false", "No", "neg", "NEGATIVE"}) EXPECT_EQ(read_cell(kind, no).negative, 1U);
+  EXPECT_EQ(read_cell(kind, "").positive + read_cell(kind, "").negative, 0U);
+  EXPECT_THROW(read_cell(kind, "2"), Error);
+  const Knob topic = parse_knob("topic: distribution of column topic over sport, world news");
+  EXPECT_EQ(read_cell(topic, "world news").label, 1U);
+  EXPECT_EQ(read_cell(topic, "").label, std::nullopt);
+  EXPECT_THROW(read_cell(topic, "World news"), Error);
+  EXPECT_FALSE(read_label(topic, {"sport"}, Lexicon({})).label.has_value());
 }
 
 }  // namespace

@@ -4,7 +4,8 @@
 #include <string>
 
 #include "semfuse/error.h"
-#include "semfuse/feature_bank.h"
+#include "semfuse/lexicon.h"
+#include "semfuse/synthetic_corpus.h"
 
 namespace semfuse {
 namespace {
@@ -27,9 +28,15 @@ TEST(LexiconFile, ReadsColumnsInAnyOrder) {
       "words\nclass\tword\tstrength\tpolarity\r\n\r\nadjective\tsuperb\t\t0.5\r\nintensifier\tbarely\t0.1\n"
       "verb\tcaf\xC3\xA9\n",
       "l.tsv");
-  EXPECT_EQ(lexicon.entries(), (std::vector<LexiconEntry>{{"superb", WordClass::adjective, 0.5, 0.0},
-                                                          {"barely", WordClass::intensifier, 0.0, 0.1},
-                                                          {"caf\xC3\xA9", WordClass::verb, 0.0, 0.0}}));
+  EXPECT_EQ(lexicon.entries(), (std::vector<LexiconEntry>{{"superb", WordClass::kAdjective, 0.5, 0.0},
+                                                          {"barely", WordClass::kIntensifier, 0.0, 0.1},
+                                                          {"caf\xC3\xA9", WordClass::kVerb, 0.0, 0.0}}));
+}
+
+TEST(LexiconFile, ClassesMayBeTheUsersOwn) {
+  const Lexicon lexicon = Lexicon::parse("word\tclass\tpolarity\nMonday\tweekday\t-0.5\nsoon\tadverb\n", "l.tsv");
+  EXPECT_EQ(lexicon.entries(),
+            (std::vector<LexiconEntry>{{"Monday", "weekday", -0.5, 0.0}, {"soon", "adverb", 0.0, 0.0}}));
 }
 
 TEST(LexiconFile, RefusesABadLineWithItsNumber) {
@@ -41,7 +48,11 @@ TEST(LexiconFile, RefusesABadLineWithItsNumber) {
   EXPECT_THAT(error_of(heading + "task\tobject\t1\n"), StartsWith("l.tsv:2: \"task\" has a polarity but is of class"));
   EXPECT_EQ(error_of(heading + "nice\tadjectiv\t1\n"),
             "l.tsv:2: unknown class \"adjectiv\"; did you mean \"adjective\"?");
-  EXPECT_THAT(error_of(heading + "nice\tzzz\n"), StartsWith("l.tsv:2: unknown class \"zzz\"; classes are subject, "));
+  EXPECT_EQ(error_of(heading + "nice\tAdjective\t1\n"),
+            "l.tsv:2: unknown class \"Adjective\"; did you mean \"adjective\"?");
+  EXPECT_THAT(error_of(heading + "nice\tweek day\n"),
+              StartsWith("l.tsv:2: \"week day\" is no name of a class (a-z, 0-9 and _); known ones are subject, "));
+  EXPECT_THAT(error_of(heading + "nice\t\n"), StartsWith("l.tsv:2: \"\" is no name of a class"));
   EXPECT_EQ(error_of(heading + "nice\tadjective\tbig\n"), "l.tsv:2: polarity wants a number, got \"big\"");
   EXPECT_THAT(error_of(heading + "nice\tadjective\tnan\n"), HasSubstr("wants a number"));
   EXPECT_THAT(error_of(heading + "nice\tadjective\t1e999\n"), HasSubstr("wants a number"));
@@ -63,9 +74,9 @@ TEST(LexiconFile, RefusesABadLineWithItsNumber) {
 }
 
 TEST(LexiconFile, TheFileOfTheSyntheticCorpusIsTheOneInTheLibrary) {
-  EXPECT_EQ(Lexicon::load(SEMFUSE_SOURCE_DIR "/lexicons/synthetic.tsv").entries(), Lexicon::synthetic().entries());
-  for (const std::string& word : synthetic_corpus_words()) EXPECT_NE(Lexicon::synthetic().find(word), nullptr) << word;
-  EXPECT_EQ(Lexicon::synthetic().entries().size(), synthetic_corpus_words().size() + 1);
+  EXPECT_EQ(Lexicon::load(SEMFUSE_SOURCE_DIR "/lexicons/synthetic.tsv").entries(), synthetic_lexicon().entries());
+  for (const std::string& word : synthetic_corpus_words()) EXPECT_NE(synthetic_lexicon().find(word), nullptr) << word;
+  EXPECT_EQ(synthetic_lexicon().entries().size(), synthetic_corpus_words().size() + 1);
   EXPECT_THROW(Lexicon::load("/nowhere/lexicon.tsv"), Error);
 }
 

@@ -7,10 +7,12 @@
 #include <string>
 #include <vector>
 
+#include "features/feature_bank_access.h"
 #include "features/graded_columns.h"
 #include "features/membership.h"
 #include "semfuse/error.h"
 #include "semfuse/feature_bank.h"
+#include "semfuse/synthetic_corpus.h"
 
 namespace semfuse {
 namespace {
@@ -30,11 +32,11 @@ class SemfuseFeatures : public testing::Test {
   }
   float strength(double x) const { return static_cast<float>(std::pow(0.1, std::abs(x - 1.0) / 0.35)); }
 
-  const FeatureBank bank_{Lexicon::synthetic(), kOptions};
+  const FeatureBank bank_{synthetic_lexicon(), kOptions};
 };
 
 TEST_F(SemfuseFeatures, HasThePapersNames) {
-  EXPECT_EQ(bank_.names(), FeatureBank(Lexicon::synthetic()).names());
+  EXPECT_EQ(bank_.names(), FeatureBank(synthetic_lexicon()).names());
 }
 
 TEST_F(SemfuseFeatures, NothingChangesWhenLaterWordsDo) {
@@ -50,7 +52,7 @@ TEST_F(SemfuseFeatures, NothingChangesWhenLaterWordsDo) {
     }
   }
   // The paper's bank is what this guards against.
-  const FeatureBank paper(Lexicon::synthetic());
+  const FeatureBank paper(synthetic_lexicon());
   EXPECT_NE(paper.rows({"good", "!"}).row(1)[column(paper, "str_high")],
             paper.rows({"good", "."}).row(1)[column(paper, "str_high")]);
 }
@@ -135,8 +137,31 @@ TEST_F(SemfuseFeatures, MembershipsOfAnAttributeCanBeItsOwn) {
   EXPECT_THROW(bank.set_memberships(memberships), Error);
 }
 
+TEST_F(SemfuseFeatures, InTheOpenBankNothingHasADegreeOfWhatItLacks) {
+  std::vector<LexiconEntry> words = synthetic_lexicon().entries();
+  words.push_back({.word = "fair", .word_class = WordClass::kAdjective, .polarity = 0.01});
+  words.push_back({.word = "plain", .word_class = WordClass::kAdjective});
+  const FeatureBank closed(Lexicon(words), {.bank = FeatureSet::semfuse});
+  const FeatureBank open(Lexicon(words), {.bank = FeatureSet::open});
+  const Sentence sentence = split_words("very fair, plain and awful");
+  const FeatureMatrix expected = closed.rows(sentence), attributes = FeatureBankAccess::ungraded(closed).rows(sentence);
+  const FeatureMatrix found = open.rows(sentence), ungraded = FeatureBankAccess::ungraded(open).rows(sentence);
+  std::vector<bool> is_graded(open.size());
+  for (const GradedColumn& graded : graded_columns()) is_graded[graded.column] = true;
+  for (std::size_t t = 0; t < found.num_rows; ++t) {
+    for (std::size_t f = 0; f < open.size(); ++f) {
+      const bool lacks = is_graded[f] && attributes.row(t)[f] == 0.0f;
+      EXPECT_EQ(found.row(t)[f], lacks ? 0.0f : expected.row(t)[f]) << t << open.names()[f];
+      EXPECT_EQ(ungraded.row(t)[f], lacks ? kNoAttribute : attributes.row(t)[f]) << t << open.names()[f];
+    }
+  }
+  // However small a polarity is, the sign shows; in the other bank it hardly does.
+  EXPECT_GT(at(found, 2, "pos_low") - at(found, 2, "neg_low"), 0.9f);
+  EXPECT_LT(at(expected, 2, "pos_low") - at(expected, 2, "neg_low"), 0.01f);
+}
+
 TEST_F(SemfuseFeatures, UngradedRowsHaveTheAttributes) {
-  const FeatureBank ungraded = bank_.ungraded();
+  const FeatureBank ungraded = FeatureBankAccess::ungraded(bank_);
   const FeatureMatrix graded_rows = bank_.rows(split_words("very awful")),
                       rows = ungraded.rows(split_words("very awful"));
   for (const GradedColumn& graded : graded_columns()) {

@@ -5,13 +5,25 @@
 #include <filesystem>
 #include <random>
 
+#include "fuzz/bank_entry.h"
 #include "fuzz/checkpoint_entry.h"
+#include "fuzz/checkpoint_settings_entry.h"
+#include "fuzz/columns_entry.h"
+#include "fuzz/conllu_entry.h"
+#include "fuzz/delimited_table_entry.h"
 #include "fuzz/experiment_entry.h"
 #include "fuzz/grammar_entry.h"
+#include "fuzz/json_table_entry.h"
 #include "fuzz/lexicon_entry.h"
+#include "fuzz/packed_bytes_entry.h"
 #include "fuzz/parity_case_entry.h"
 #include "fuzz/run_log_entry.h"
+#include "fuzz/run_metrics_entry.h"
+#include "fuzz/study_records_entry.h"
+#include "fuzz/tagger_entry.h"
 #include "fuzz/tensor_archive_entry.h"
+#include "fuzz/tokenizer_entry.h"
+#include "fuzz/tokenizer_text_entry.h"
 #include "fuzz/training_checkpoint_entry.h"
 #include "io/file.h"
 
@@ -90,8 +102,32 @@ TEST(FuzzReplay, Grammar) {
   replay("grammar", [](const Bytes& bytes) { return fuzz_grammar(bytes); });
 }
 
+TEST(FuzzReplay, DelimitedTable) {
+  replay("delimited_table", [](const Bytes& bytes) { return fuzz_delimited_table(bytes); });
+}
+
+TEST(FuzzReplay, JsonTable) {
+  replay("json_table", [](const Bytes& bytes) { return fuzz_json_table(bytes); });
+}
+
+TEST(FuzzReplay, PackedBytes) {
+  replay("packed_bytes", [](const Bytes& bytes) { return fuzz_packed_bytes(bytes); });
+}
+
 TEST(FuzzReplay, Lexicon) {
   replay("lexicon", [](const Bytes& bytes) { return fuzz_lexicon(bytes); });
+}
+
+TEST(FuzzReplay, Conllu) {
+  replay("conllu", [](const Bytes& bytes) { return fuzz_conllu(bytes); });
+}
+
+TEST(FuzzReplay, Tagger) {
+  replay("tagger", [](const Bytes& bytes) { return fuzz_tagger(bytes); });
+}
+
+TEST(FuzzReplay, Bank) {
+  replay("bank", [](const Bytes& bytes) { return fuzz_bank(bytes); });
 }
 
 TEST(FuzzReplay, Checkpoint) {
@@ -102,12 +138,36 @@ TEST(FuzzReplay, TrainingCheckpoint) {
   replay("training_checkpoint", [](const Bytes& bytes) { return fuzz_training_checkpoint(bytes); });
 }
 
+TEST(FuzzReplay, Columns) {
+  replay("columns", [](const Bytes& bytes) { return fuzz_columns(bytes); });
+}
+
 TEST(FuzzReplay, RunLog) {
   replay("run_log", [](const Bytes& bytes) { return fuzz_run_log(bytes); });
 }
 
+TEST(FuzzReplay, CheckpointSettings) {
+  replay("checkpoint_settings", [](const Bytes& bytes) { return fuzz_checkpoint_settings(bytes); });
+}
+
+TEST(FuzzReplay, RunMetrics) {
+  replay("run_metrics", [](const Bytes& bytes) { return fuzz_run_metrics(bytes); });
+}
+
+TEST(FuzzReplay, StudyRecords) {
+  replay("study_records", [](const Bytes& bytes) { return fuzz_study_records(bytes); });
+}
+
 TEST(FuzzReplay, ParityCase) {
   replay("parity_case", [](const Bytes& bytes) { return fuzz_parity_case(bytes); });
+}
+
+TEST(FuzzReplay, Tokenizer) {
+  replay("tokenizer", [](const Bytes& bytes) { return fuzz_tokenizer(bytes); });
+}
+
+TEST(FuzzReplay, TokenizerText) {
+  replay("tokenizer_text", [](const Bytes& bytes) { return fuzz_tokenizer_text(bytes); });
 }
 
 }  // namespace

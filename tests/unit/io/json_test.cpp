@@ -25,6 +25,15 @@ TEST(Json, ParsesOneValue) {
   EXPECT_EQ(parse_json(R"({"a":{"k":1},"b":{"k":2}})", "a.json")["b"]["k"], 2);
 }
 
+TEST(Json, PutsEveryValueInItsPlace) {
+  const std::string text =
+      R"({"a":{"b":[{"c":1},[],{}, -2],"d":null},"e":["x",[true,[0.5]]],"f":18446744073709551615})";
+  EXPECT_EQ(parse_json(text, "a.json"), nlohmann::json::parse(text));
+  for (const char* whole : {"1", "\"x\"", "null", "[]", "{}"}) {
+    EXPECT_EQ(parse_json(whole, "a.json"), nlohmann::json::parse(whole));
+  }
+}
+
 TEST(Json, SaysWhereTheTextBreaks) {
   EXPECT_THAT(refusal("{\"a\": 1,\n \"b\" 2}"), StartsWith("a.json:2:6: not valid JSON"));
   EXPECT_THAT(refusal(""), StartsWith("a.json:1:1: not valid JSON"));

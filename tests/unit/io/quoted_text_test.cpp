@@ -10,6 +10,7 @@ TEST(QuotedText, StaysOnOneLineAndValid) {
   EXPECT_EQ(quoted_text("a\nb\t\"\\\x07\x7F"), R"("a\nb\t\"\\\x07\x7f")");
   EXPECT_EQ(quoted_text("caf\xC3\xA9 \xF0\x9F\x98\x80"), "\"caf\xC3\xA9 \xF0\x9F\x98\x80\"");
   EXPECT_EQ(quoted_text("\xFF\xC3"), R"("\xff\xc3")");
+  EXPECT_EQ(quoted_text("\xC2\x9B\xE2\x80\xAE"), R"("\u009b\u202e")");
 }
 
 TEST(QuotedText, CutsLongTextBetweenCharacters) {

@@ -132,6 +132,17 @@ TEST(TensorArchive, RefusesBadHeaderLengths) {
   EXPECT_THAT(refusal(file_with("{}", 0, ~std::uint64_t{0} - 7)), HasSubstr("is past the file"));
 }
 
+// Quadratic work would take minutes here.
+TEST(TensorArchive, ReadsAHeaderOfManyTensors) {
+  constexpr std::size_t kTensors = 100'000;
+  std::string header = "{";
+  for (std::size_t i = 0; i < kTensors; ++i) {
+    header += (i == 0 ? "\"t" : ",\"t") + std::to_string(i) + R"(":{"dtype":"F32","shape":[0],"data_offsets":[0,0]})";
+  }
+  EXPECT_EQ(parse(header + "}", 0).tensors().size(), kTensors);
+  EXPECT_THAT(refusal(header + ",\"t0\":{}}", 0), HasSubstr("\"t0\" appears twice"));
+}
+
 struct BadHeader {
   const char* name;
   std::string header;

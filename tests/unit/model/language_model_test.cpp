@@ -10,7 +10,10 @@
 #include <set>
 #include <string>
 
+#include "losses/class_uniformity.h"
+#include "model/model_access.h"
 #include "semfuse/error.h"
+#include "semfuse/synthetic_corpus.h"
 #include "support/reference_model.h"
 #include "support/small_language_model.h"
 
@@ -35,7 +38,7 @@ TEST(LanguageModel, LogitsEqualTheTwin) {
       for (const Sentence& sentence : {kSentence, Sentence{"she"}, Sentence{}}) {
         Batch batch = batch_by_hand(model, std::vector<Sentence>{sentence}, /*count_end=*/false);
         if (fusion) batch.features = model.feature_bank().prefix_rows(sentence).values;
-        const auto tables = reference::tables_of(model.network().layout(), model.weights());
+        const auto tables = reference::tables_of(ModelAccess::network(model).layout(), ModelAccess::weights(model));
         const auto expected = reference::token_head(tables, reference::encode(tables, batch, model.options(), {}));
         const std::vector<float> logits = model.logits(sentence);
         ASSERT_EQ(logits.size(), (sentence.size() + 1) * 41);
@@ -111,7 +114,7 @@ TEST(LanguageModel, RefusesParametersThatDoNotFit) {
 TEST(LanguageModel, AdjectiveClassesHoldTheHeldOutWordsToo) {
   for (const bool fusion : {true, false}) {
     const LanguageModel model = synthetic_model(small_options(kCausal, fusion));
-    const auto classes = model.adjective_classes();
+    const auto classes = adjective_classes(model.vocabulary(), model.feature_bank().lexicon());
     ASSERT_THAT(classes, SizeIs(2));
     std::vector<std::set<std::string>> words(2);
     for (std::size_t c = 0; c < 2; ++c) {
@@ -131,8 +134,9 @@ TEST(LanguageModel, AdjectiveClassesHoldTheHeldOutWordsToo) {
 
 TEST(LanguageModel, AdjectiveClassesHoldOnlyKnownWords) {
   const LanguageModel model(small_options(kCausal, true), Vocabulary::from_words({"awful", "great", "Alice", "good"}),
-                            FeatureBank(Lexicon::synthetic()), 1);
-  const auto classes = model.adjective_classes();  // Alice 3, awful 4, good 5, great 6.
+                            FeatureBank(synthetic_lexicon()), 1);
+  const auto classes =
+      adjective_classes(model.vocabulary(), model.feature_bank().lexicon());  // Alice 3, awful 4, good 5, great 6.
   ASSERT_THAT(classes, SizeIs(2));
   EXPECT_THAT(classes[0], UnorderedElementsAre(5, 6));
   EXPECT_THAT(classes[1], UnorderedElementsAre(4));
@@ -184,15 +188,16 @@ ModelOptions open_options() {
 
 LanguageModel open_model(std::uint64_t seed = 5) {
   LanguageModel model(open_options(), Vocabulary::from_words(synthetic_corpus_words()),
-                      FeatureBank(Lexicon::synthetic(), {.bank = FeatureSet::semfuse, .kernel_base = 0.1}), seed);
-  model.change_weights([&](ParameterBlock& weights) { weights = random_weights(model.network().layout(), seed); });
+                      FeatureBank(synthetic_lexicon(), {.bank = FeatureSet::open, .kernel_base = 0.1}), seed);
+  ModelAccess::change_weights(
+      model, [&](ParameterBlock& weights) { weights = random_weights(ModelAccess::network(model).layout(), seed); });
   return model;
 }
 
 TEST(LanguageModel, OutputRowsReadTheFeaturesOfAWord) {
   const LanguageModel model = open_model();
   const Batch batch = batch_by_hand(model, std::vector<Sentence>{kSentence}, /*count_end=*/false);
-  const auto tables = reference::tables_of(model.network().layout(), model.weights());
+  const auto tables = reference::tables_of(ModelAccess::network(model).layout(), ModelAccess::weights(model));
   std::vector<TokenId> words(41);
   for (std::size_t id = 0; id < words.size(); ++id) words[id] = static_cast<TokenId>(id);
   const FeatureMatrix rows = model.feature_bank().word_rows(model.vocabulary());
@@ -229,9 +234,9 @@ TEST(LanguageModel, UnseenWordsSpeakThroughTheirFeaturesAlone) {
 
 TEST(LanguageModel, WordsAreAddedByTheirDescription) {
   const LanguageModel model = open_model();
-  const LanguageModel larger = model.with_words({{"superb", WordClass::adjective, 1.0, 0.0},
-                                                 {"they", WordClass::pronoun, 0.0, 0.0},
-                                                 {"barely", WordClass::intensifier, 0.0, 0.1}});
+  const LanguageModel larger = model.with_words({{"superb", WordClass::kAdjective, 1.0, 0.0},
+                                                 {"they", WordClass::kPronoun, 0.0, 0.0},
+                                                 {"barely", WordClass::kIntensifier, 0.0, 0.1}});
   ASSERT_EQ(larger.vocabulary().size(), 44U);
   EXPECT_EQ(*larger.vocabulary().find("superb"), 41);
   EXPECT_EQ(*larger.vocabulary().find("barely"), 43);
@@ -253,12 +258,12 @@ TEST(LanguageModel, WordsAreAddedByTheirDescription) {
   const auto refused = [&](const LanguageModel& of, LexiconEntry word, const char* part) {
     EXPECT_THAT([&] { of.with_words({word}); }, ThrowsMessage<Error>(HasSubstr(part)));
   };
-  refused(model, {"great", WordClass::adjective, 1.0, 0.0}, "knows \"great\" already");
-  refused(model, {"they", WordClass::verb, 0.0, 0.0}, "describes \"they\" differently (a pronoun)");
-  refused(model, {"huge", WordClass::adjective, 2.0, 0.0}, "polarity of \"huge\" is 2");
-  refused(random_model(small_options(kCausal, true)), {"superb", WordClass::adjective, 1.0, 0.0},
+  refused(model, {"great", WordClass::kAdjective, 1.0, 0.0}, "knows \"great\" already");
+  refused(model, {"they", WordClass::kVerb, 0.0, 0.0}, "describes \"they\" differently (a pronoun)");
+  refused(model, {"huge", WordClass::kAdjective, 2.0, 0.0}, "polarity of \"huge\" is 2");
+  refused(random_model(small_options(kCausal, true)), {"superb", WordClass::kAdjective, 1.0, 0.0},
           "model.output_features=true");
-  EXPECT_THROW(model.with_words({{"a", WordClass::verb, 0.0, 0.0}, {"a", WordClass::verb, 0.0, 0.0}}), Error);
+  EXPECT_THROW(model.with_words({{"a", WordClass::kVerb, 0.0, 0.0}, {"a", WordClass::kVerb, 0.0, 0.0}}), Error);
 }
 
 // The bank, which every reader of a model asks, and the network, which only knows attributes, agree.
@@ -266,7 +271,7 @@ TEST(LanguageModel, LearnedMembershipsGradeItsFeatures) {
   const FeatureOptions features{.bank = FeatureSet::semfuse, .kernel_base = 0.1, .learn_kernel = true};
   const auto make = [&](const FeatureOptions& options) {
     LanguageModel model(open_options(), Vocabulary::from_words(synthetic_corpus_words()),
-                        FeatureBank(Lexicon::synthetic(), options), 5);
+                        FeatureBank(synthetic_lexicon(), options), 5);
     return model;
   };
   LanguageModel model = make(features);
@@ -283,17 +288,18 @@ TEST(LanguageModel, LearnedMembershipsGradeItsFeatures) {
   EXPECT_NE(model.feature_bank().memberships(), first);
   EXPECT_NE(model.logits(kSentence), before);
 
-  const LanguageModel larger = model.with_words({{"barely", WordClass::intensifier, 0.0, 0.1}});
+  const LanguageModel larger = model.with_words({{"barely", WordClass::kIntensifier, 0.0, 0.1}});
   EXPECT_EQ(larger.feature_bank().memberships(), model.feature_bank().memberships());
   for (const LanguageModel* one : {static_cast<const LanguageModel*>(&model), &larger}) {
     const Batch batch = batch_by_hand(*one, std::vector<Sentence>{kSentence}, /*count_end=*/false);
-    const auto tables = reference::tables_of(one->network().layout(), one->weights());
+    const auto tables = reference::tables_of(ModelAccess::network(*one).layout(), ModelAccess::weights(*one));
     std::vector<TokenId> words(one->vocabulary().size());
     std::iota(words.begin(), words.end(), TokenId{0});
     const FeatureMatrix rows = one->feature_bank().word_rows(one->vocabulary());
     std::vector<float> graded(rows.values.size());
-    one->network().memberships()->grade(one->weights(), one->network().word_features(),
-                                        {graded.data(), rows.num_rows, rows.num_features});
+    ModelAccess::network(*one).memberships()->grade(ModelAccess::weights(*one),
+                                                    ModelAccess::network(*one).word_features(),
+                                                    {graded.data(), rows.num_rows, rows.num_features});
     EXPECT_EQ(graded, rows.values);
     const auto expected =
         reference::row_head(tables, reference::encode(tables, batch, one->options(), {}), words,
@@ -305,8 +311,83 @@ TEST(LanguageModel, LearnedMembershipsGradeItsFeatures) {
     }
   }
   EXPECT_THROW(LanguageModel(small_options(kCausal, /*fusion=*/false), Vocabulary::from_words({"a"}),
-                             FeatureBank(Lexicon::synthetic(), features), 1),
+                             FeatureBank(synthetic_lexicon(), features), 1),
                Error);
+}
+
+// By word, the probability after a sentence.
+std::map<std::string, double> probabilities(const LanguageModel& model, const Sentence& sentence) {
+  const std::vector<float> logits = model.logits(sentence);
+  const std::size_t first = sentence.size() * model.vocabulary().size();
+  std::map<std::string, double> result;
+  double sum = 0.0;
+  for (std::size_t id = 0; id < model.vocabulary().size(); ++id) {
+    const double weight = std::exp(static_cast<double>(logits[first + id]));
+    result[model.vocabulary().entries()[id]] = weight;
+    sum += weight;
+  }
+  for (auto& [word, probability] : result) probability /= sum;
+  return result;
+}
+
+TEST(LanguageModel, AddedWordsShareTheProbabilityOfTheirKind) {
+  ModelOptions options = open_options();
+  options.share_class_mass = true;
+  LanguageModel model(options, Vocabulary::from_words(synthetic_corpus_words()),
+                      FeatureBank(synthetic_lexicon(), {.bank = FeatureSet::semfuse, .kernel_base = 0.1}), 5);
+  ModelAccess::change_weights(
+      model, [&](ParameterBlock& weights) { weights = random_weights(ModelAccess::network(model).layout(), 5); });
+  const std::map<std::string, double> before = probabilities(model, kSentence);
+  // Adding words scales those of their kind alike and leaves all others as they are to each other, though the model has
+  // ten thousand more.
+  std::vector<LexiconEntry> words;
+  for (std::size_t i = 0; i < 10'000; ++i) {
+    words.push_back({.word = "w" + std::to_string(i), .word_class = WordClass::kAdjective, .polarity = 0.5});
+  }
+  const std::map<std::string, double> after = probabilities(model.with_words(words), kSentence);
+  EXPECT_NEAR(after.at("good") / after.at("pleasant"), before.at("good") / before.at("pleasant"), 1e-4);
+  EXPECT_NEAR(after.at("bad") / after.at("meal"), before.at("bad") / before.at("meal"), 1e-4);
+  EXPECT_NEAR(after.at("good") / after.at("bad") * 10'005 / 5, before.at("good") / before.at("bad"), 1e-3);
+  EXPECT_NEAR(after.at("w1"), after.at("w9999"), 1e-9);
+}
+
+TEST(UnfamiliarWords, AreNamedWithWhatTrainingDidNotShow) {
+  LanguageModel model = open_model();
+  std::vector<bool> seen(41, true);
+  for (const char* word : {"she", "he"}) seen[static_cast<std::size_t>(*model.vocabulary().find(word))] = false;
+  for (const char* word : {"bad", "poor", "terrible", "unpleasant", "awful"}) {
+    seen[static_cast<std::size_t>(*model.vocabulary().find(word))] = false;
+  }
+  model.set_seen(seen);
+  const auto doubts = [&](const LexiconEntry& word, bool grades = true) {
+    return unfamiliar_words(model, {word}, grades);
+  };
+  const auto adjective = [](double polarity) {
+    return LexiconEntry{.word = "new", .word_class = WordClass::kAdjective, .polarity = polarity};
+  };
+  using testing::ElementsAre;
+  using testing::IsEmpty;
+  EXPECT_THAT(doubts(adjective(1)), IsEmpty());
+  EXPECT_THAT(doubts(adjective(0.25)), IsEmpty());
+  EXPECT_THAT(doubts(adjective(0)), IsEmpty());
+  EXPECT_THAT(doubts(adjective(1), /*grades=*/false), IsEmpty());
+  EXPECT_THAT(doubts(adjective(-0.5)), ElementsAre(AllOf(HasSubstr("\"new\" has polarity -0.5"), HasSubstr("0 to 1"))));
+  EXPECT_THAT(doubts(adjective(-0.5), false), ElementsAre(HasSubstr("polarity -0.5")));
+  model.set_seen(std::vector<bool>(41, true));
+  EXPECT_THAT(doubts(adjective(-0.5)), IsEmpty());
+  EXPECT_THAT(doubts(adjective(-0.5), false), ElementsAre(HasSubstr("polarity_jitter")));
+  model.set_seen(seen);
+
+  EXPECT_THAT(doubts({.word = "they", .word_class = WordClass::kPronoun}), ElementsAre(HasSubstr("class pronoun")));
+  EXPECT_THAT(doubts({.word = "or"}), ElementsAre(AllOf(HasSubstr("\"or\""), HasSubstr("no feature"))));
+  EXPECT_THAT(doubts({.word = ";", .word_class = WordClass::kPunctuation}), ElementsAre(HasSubstr("no feature")));
+  EXPECT_THAT(doubts({.word = "grace", .word_class = WordClass::kSubject}), ElementsAre(HasSubstr("no feature")));
+  EXPECT_THAT(doubts({.word = "Grace", .word_class = WordClass::kSubject}), IsEmpty());
+  const auto intensifier = [](double strength) {
+    return LexiconEntry{.word = "quite", .word_class = WordClass::kIntensifier, .strength = strength};
+  };
+  EXPECT_THAT(doubts(intensifier(0.6)), IsEmpty());
+  EXPECT_THAT(doubts(intensifier(0.1)), ElementsAre(HasSubstr("strength 0.1, and training showed 0.2 to 1")));
 }
 
 TEST(LanguageModel, OpenWordsNeedFusion) {

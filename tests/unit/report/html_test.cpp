@@ -19,13 +19,25 @@ TEST(EscapedHtml, ReplacesWhatHasAMeaning) {
 }
 
 TEST(HtmlTable, HasHeadingsInTheFirstRowAndColumn) {
-  const std::string table = html_table({{"metric", "ours"}, {"ppl", "2.1"}, {"mse", "<em>0.01</em>"}}, "All of them");
+  const std::string table =
+      html_table({{"metric", "ours", "note"}, {"ppl", "2.1", ""}, {"mse", "–", "<em>0.01</em>"}}, "All of them");
   EXPECT_EQ(markup_fault(table), "");
   EXPECT_THAT(table, HasSubstr("<caption>All of them</caption>"));
-  EXPECT_THAT(table, HasSubstr("<thead><tr><th>metric</th><th>ours</th></tr></thead>"));
-  EXPECT_THAT(table, HasSubstr("<tr><th>ppl</th><td>2.1</td></tr>"));
+  EXPECT_THAT(table, HasSubstr("<thead><tr><th>metric</th><th class=\"number\">ours</th><th>note</th></tr></thead>"));
+  EXPECT_THAT(table, HasSubstr("<tr><th>ppl</th><td class=\"number\">2.1</td><td></td></tr>"));
   EXPECT_THAT(table, HasSubstr("<td><em>0.01</em></td>")) << "cells are HTML";
   EXPECT_EQ(count_of("<tr>", table), 3U);
+}
+
+TEST(HtmlTable, AWideOneNamesItsCellsForNarrowScreens) {
+  const std::string table = html_table(
+      {{"metric", "model", "published", "ours &amp; all", "seeds"}, {"ppl", "fusion", "−2.1", "2.2 [2, 3]", "x"}});
+  EXPECT_EQ(markup_fault(table), "");
+  EXPECT_THAT(table, HasSubstr("<div class=\"scroll wide\">"));
+  EXPECT_THAT(table, HasSubstr("<th>ppl</th><td data-label=\"model\">fusion</td>"
+                               "<td class=\"number\" data-label=\"published\">−2.1</td>"
+                               "<td class=\"number\" data-label=\"ours &amp; all\">2.2 [2, 3]</td>"));
+  EXPECT_THAT(html_page("t", table), HasSubstr("content: attr(data-label)"));
 }
 
 TEST(HtmlTable, MayBeSmall) {

@@ -8,7 +8,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "report/published.h"
+#include "paper/published.h"
 #include "support/markup.h"
 
 namespace semfuse {
@@ -174,6 +174,35 @@ TEST(ResultsJson, OneSeedHasNoInterval) {
   for (const json& comparison : results["authors_code"]) EXPECT_EQ(comparison["differs"], false);
 }
 
+// The floor on the same sentences is 2.5 for every run, and the interval over sentences 0.1 wide to both sides.
+Reproduction with_floors(Reproduction r) {
+  for (std::vector<RunMetrics>* runs : {&r.baseline, &r.fusion}) {
+    for (RunMetrics& run : *runs) {
+      const double ratio = run.ppl / 2.5;
+      run.floor = SampleFloor{.ppl = 2.5, .over = {.ratio = ratio, .low = ratio - 0.1, .high = ratio + 0.1}};
+    }
+  }
+  return r;
+}
+
+TEST(ResultsJson, HoldsTheFloorOnTheSameSentences) {
+  const json over_seeds = json::parse(results_json(with_floors(three_seeds())))["sample_floor"];
+  EXPECT_EQ(over_seeds["ppl"], json::array({2.5, 2.5, 2.5}));
+  EXPECT_NEAR(over_seeds["baseline"]["mean"].get<double>(), 0.88, 1e-9);
+  EXPECT_NEAR(over_seeds["baseline"]["ci95"][1].get<double>(), 0.88 + kT2 * 0.08 / std::sqrt(3.0), 1e-6);
+  EXPECT_EQ(over_seeds["fusion"]["values"].size(), 3U);
+  const json over_sentences = json::parse(results_json(with_floors(one_seed())))["sample_floor"];
+  EXPECT_NEAR(over_sentences["fusion"]["ci95"][0].get<double>(), 0.62, 1e-9);
+  EXPECT_NEAR(over_sentences["fusion"]["ci95"][1].get<double>(), 0.82, 1e-9);
+  const std::string page = report_page(with_floors(one_seed()));
+  EXPECT_EQ(markup_fault(page), "");
+  EXPECT_THAT(page, HasSubstr("that floor, on the same sentences"));
+  EXPECT_THAT(page, HasSubstr("0.720 [0.620, 0.820]"));
+  // Runs that an older version measured do not have it.
+  EXPECT_TRUE(json::parse(results_json(one_seed()))["sample_floor"]["fusion"]["mean"].is_null());
+  EXPECT_THAT(report_page(one_seed()), Not(HasSubstr("on the same sentences")));
+}
+
 TEST(ResultsJson, RandomWordsAreNotComparedWithTheAuthorsRuns) {
   Reproduction r = three_seeds();
   r.paper_held_out = false;
@@ -285,12 +314,20 @@ TEST(ReportPage, HasEverySection) {
     EXPECT_THAT(page, HasSubstr("Carol &amp; &quot;friends&quot;!"));
   }
   const std::string page = report_page(three_seeds());
-  EXPECT_THAT(page, HasSubstr("<th>perplexity</th><td>fusion</td><td>bidirectional</td><td>2.152</td>"));
-  EXPECT_THAT(page, HasSubstr("<td>the corpus' own floor</td><td>causal</td><td>–</td><td>2.672</td>"));
+  EXPECT_THAT(
+      page,
+      HasSubstr("<th>perplexity</th><td data-label=\"model\">fusion</td><td data-label=\"attention\">bidirectional</td>"
+                "<td class=\"number\" data-label=\"published\">2.152</td>"));
+  EXPECT_THAT(page,
+              HasSubstr("<td data-label=\"model\">the corpus' own floor</td><td data-label=\"attention\">causal</td>"
+                        "<td class=\"number\" data-label=\"published\">–</td>"
+                        "<td class=\"number\" data-label=\"ours: mean [95 %]\">2.672</td>"));
   EXPECT_THAT(page, HasSubstr("1.800 · 1.950 · 2.100"));
   EXPECT_THAT(page, HasSubstr("-50.0 %"));
   EXPECT_THAT(page, HasSubstr("600 / 600"));
   EXPECT_THAT(page, HasSubstr("3 seeds (111, 112, 113)"));
+  EXPECT_THAT(page, HasSubstr("Bands are 95 % intervals"));
+  EXPECT_THAT(report_page(one_seed()), Not(HasSubstr("Bands are")));
   EXPECT_THAT(report_page(one_seed()), HasSubstr("1 seed (111)"));
 }
 

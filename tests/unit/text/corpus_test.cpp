@@ -1,4 +1,5 @@
 #include "semfuse/corpus.h"
+#include "semfuse/synthetic_corpus.h"
 
 #include <gtest/gtest.h>
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "semfuse/error.h"
+#include "semfuse/synthetic_corpus.h"
 
 namespace semfuse {
 namespace {

@@ -10,7 +10,10 @@
 #include <numbers>
 #include <string>
 
+#include "losses/class_uniformity.h"
+#include "model/model_access.h"
 #include "semfuse/error.h"
+#include "semfuse/synthetic_corpus.h"
 #include "support/reference_losses.h"
 #include "support/small_language_model.h"
 
@@ -179,10 +182,14 @@ TEST(Trainer, ReportsTheTwinsLosses) {
     for (const bool count_end : {true, false}) {
       LanguageModel model = tiny_model(fusion, /*dropout=*/0.0);
       const Batch batch = batch_by_hand(model, sentences, count_end);
-      const auto expected = reference::losses(
-          reference::tables_of(model.network().layout(), model.weights()), batch, model.options(),
-          {.label_smoothing = 0.1, .feature_loss = 0.7, .uniformity_loss = 0.3, .classes = model.adjective_classes()},
-          {});
+      const auto expected =
+          reference::losses(reference::tables_of(ModelAccess::network(model).layout(), ModelAccess::weights(model)),
+                            batch, model.options(),
+                            {.label_smoothing = 0.1,
+                             .feature_loss = 0.7,
+                             .uniformity_loss = 0.3,
+                             .classes = adjective_classes(model.vocabulary(), model.feature_bank().lexicon())},
+                            {});
       const TrainingOptions options{
           .epochs = 1, .label_smoothing = 0.1, .feature_loss = 0.7, .uniformity_loss = 0.3, .count_end = count_end};
       const StepReport report = Trainer(model, sentences, options, {.threads = 2}).step();
@@ -194,7 +201,7 @@ TEST(Trainer, ReportsTheTwinsLosses) {
       EXPECT_GT(report.loss_uniformity, 0.0);
       EXPECT_GT(report.gradient_norm, 0.0);
       EXPECT_EQ(report.num_tokens, batch.num_tokens());
-      EXPECT_EQ(report.flops, model.network().training_flops(batch));
+      EXPECT_EQ(report.flops, ModelAccess::network(model).training_flops(batch));
     }
   }
 }
@@ -333,8 +340,6 @@ TEST(Trainer, RestoresOnlyAStateOfItsOwnTraining) {
   for (int i = 0; i < 4; ++i) trainer.step();
   const TrainingState good = trainer.state();
   EXPECT_EQ(good.step, 4U);
-  EXPECT_EQ(good.epoch, 2U);
-  EXPECT_EQ(good.sentence, 10U);
   const auto refuses = [&](auto change, const char* part) {
     TrainingState state = trainer.state();
     change(state);
@@ -344,8 +349,6 @@ TEST(Trainer, RestoresOnlyAStateOfItsOwnTraining) {
   refuses([](TrainingState& s) { s.step = 7; }, "past the last, 6");
   refuses([](TrainingState& s) { s.skipped = 5; }, "skipped");
   refuses([](TrainingState& s) { s.skipped_in_a_row = 1; }, "skipped");
-  refuses([](TrainingState& s) { s.sentence = 9; }, "sentence 10 of epoch 2");
-  refuses([](TrainingState& s) { s.epoch = 1; }, "epoch");
   refuses([](TrainingState& s) { s.first_moments.pop_back(); }, "parameters");
   refuses([](TrainingState& s) { s.second_moments[2].name = "other"; }, "moments of");
   refuses([](TrainingState& s) { s.second_moments[0].values = {}; }, "tok.weight");
@@ -378,7 +381,9 @@ TEST(Trainer, RefusesOptionsOutOfRange) {
       {"label_smoothing", [](TrainingOptions& o) { o.label_smoothing = -0.1; }},
       {"feature_loss", [](TrainingOptions& o) { o.feature_loss = -0.5; }},
       {"feature_loss", [](TrainingOptions& o) { o.feature_loss = kNaN; }},
-      {"uniformity_loss", [](TrainingOptions& o) { o.uniformity_loss = -0.01; }}};
+      {"uniformity_loss", [](TrainingOptions& o) { o.uniformity_loss = -0.01; }},
+      {"polarity_jitter", [](TrainingOptions& o) { o.polarity_jitter = 1.1; }},
+      {"polarity_jitter", [](TrainingOptions& o) { o.polarity_jitter = kNaN; }}};
   LanguageModel model = tiny_model();
   const std::vector<Sentence> sentences = some_sentences(3);
   for (const auto& [name, change] : changes) {

@@ -1,0 +1,20 @@
+# Writes OUTPUT, a C++ file that defines FUNCTION, declared in HEADER: the name and bytes of every file in FILES.
+set(entries "")
+foreach(file IN LISTS FILES)
+  get_filename_component(name ${file} NAME_WE)
+  file(READ ${file} hex HEX)
+  string(LENGTH "${hex}" length)
+  math(EXPR length "${length} / 2")
+  string(REGEX REPLACE "(..)" "\\\\x\\1" bytes "${hex}")
+  string(APPEND entries "    {\"${name}\", std::string_view(\"${bytes}\", ${length})},\n")
+endforeach()
+file(WRITE ${OUTPUT} "#include \"${HEADER}\"
+
+namespace semfuse {
+const std::vector<EmbeddedText>& ${FUNCTION}() {
+  static const std::vector<EmbeddedText> texts = {
+${entries}  };
+  return texts;
+}
+}  // namespace semfuse
+")

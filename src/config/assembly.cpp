@@ -1,0 +1,140 @@
+#include "semfuse/assembly.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "config/memory_need.h"
+#include "core/machine_memory.h"
+#include "data/preparation.h"
+#include "semfuse/error.h"
+#include "semfuse/synthetic_corpus.h"
+
+namespace semfuse {
+namespace {
+
+PreparationOptions preparation_of(const Experiment& experiment, std::size_t threads, const DataProgress& on_progress) {
+  const DataOptions& data = experiment.data;
+  return {.train = {data.train.begin(), data.train.end()},
+          .val = {data.val.begin(), data.val.end()},
+          .text_column = data.text,
+          .val_share = data.val_share,
+          .max_length = data.max_length,
+          .cut = data.longer == LongTexts::cut,
+          .skip_bad = data.skip_bad,
+          .tokenizer = experiment.text.tokenizer,
+          .vocabulary = experiment.text.vocabulary,
+          .given = std::nullopt,
+          .knobs = experiment.model.knobs,
+          .lexicon = load_lexicon(experiment),
+          .threads = threads,
+          .on_progress = on_progress};
+}
+
+// "12 of 3,400 texts are longer than data.max_length = 128, and were split".
+std::vector<std::string> notes_of(const PreparationReport& report, const DataOptions& data) {
+  std::vector<std::string> notes;
+  const std::uint64_t texts = report.train_texts + report.val_texts + report.val_left_out;
+  if (report.long_texts > 0) {
+    notes.push_back(fmt::format("{} of {} texts are longer than data.max_length = {} tokens and were {}",
+                                report.long_texts, texts, data.max_length,
+                                data.longer == LongTexts::cut ? "cut" : "split"));
+  }
+  if (report.bad > 0) notes.push_back(fmt::format("{} rows at fault were left out", report.bad));
+  if (report.val_left_out > 0) {
+    notes.push_back(fmt::format("of the texts to measure with the first {} are used", report.val_texts));
+  }
+  return notes;
+}
+
+ExperimentData data_of(const PreparedData& prepared, const DataOptions& data) {
+  return {.corpus = {},
+          .train = prepared.train,
+          .val = prepared.val,
+          .fingerprint = prepared.fingerprint,
+          .notes = notes_of(prepared.report, data)};
+}
+
+constexpr const char* kNoTokenizer =
+    "the model has no tokenizer, so it reads no files; name a model that was trained on some";
+
+void copy_weights(const LanguageModel& from, LanguageModel& to) {
+  if (from.vocabulary().entries() != to.vocabulary().entries()) {
+    throw Error("the model to go on from knows other words than these data have; name one that was trained on such");
+  }
+  for (const NamedParameter& parameter : from.parameters()) to.set_parameter(parameter.name, parameter.values);
+}
+
+}  // namespace
+
+Trainer Assembly::new_trainer() {
+  if (data.train) return Trainer(model, data.train, training, trainer_options);
+  return Trainer(model, data.corpus.train, training, trainer_options);
+}
+
+Evaluation Assembly::evaluate() const {
+  if (data.val) return semfuse::evaluate(model, *data.val, evaluation);
+  return semfuse::evaluate(model, data.corpus.val, evaluation);
+}
+
+Assembly assemble(const Experiment& experiment, std::size_t threads, const DataProgress& on_progress,
+                  const LanguageModel* init) {
+  validate(experiment);
+  require_memory(memory_need(experiment), "this training", "make the model or the corpus smaller");
+  const FeatureBank bank =
+      init != nullptr ? init->feature_bank() : FeatureBank(load_lexicon(experiment), experiment.features);
+  if (experiment.data.kind == DataKind::files) {
+    PreparationOptions options = preparation_of(experiment, threads, on_progress);
+    if (init != nullptr) {
+      if (init->tokenizer() == nullptr) throw Error(kNoTokenizer);
+      options.given = *init->tokenizer();
+    }
+    const PreparedData prepared = prepare(options);
+    const std::size_t max_length = experiment.data.max_length;
+    LanguageModel model(experiment.model, prepared.tokenizer, bank, experiment.seed);
+    if (init != nullptr) copy_weights(*init, model);
+    return {
+        .data = data_of(prepared, experiment.data),
+        .model = std::move(model),
+        .training = experiment.training,
+        .trainer_options = {.seed = experiment.seed, .threads = threads, .max_length = max_length},
+        .evaluation = {
+            .held_out = {}, .count_end = experiment.training.count_end, .max_length = max_length, .threads = threads}};
+  }
+  SyntheticCorpusOptions corpus = synthetic_corpus_options(experiment);
+  LanguageModel model(experiment.model, Vocabulary::from_words(synthetic_corpus_words()), bank, experiment.seed);
+  if (init != nullptr) copy_weights(*init, model);
+  return {.data = {.corpus = make_synthetic_corpus(corpus), .train = nullptr, .val = nullptr},
+          .model = std::move(model),
+          .training = experiment.training,
+          .trainer_options = {.seed = experiment.seed, .threads = threads, .max_length = experiment.corpus.max_length},
+          .evaluation = {.held_out = std::move(corpus.held_out),
+                         .count_end = experiment.training.count_end,
+                         .max_length = experiment.corpus.max_length,
+                         .threads = threads}};
+}
+
+ExperimentData validation_data(const Experiment& experiment, const LanguageModel& model, std::size_t threads,
+                               const DataProgress& on_progress) {
+  if (experiment.data.kind == DataKind::synthetic) {
+    SyntheticCorpusOptions corpus = synthetic_corpus_options(experiment);
+    corpus.train = 0;
+    return {.corpus = make_synthetic_corpus(corpus), .train = nullptr, .val = nullptr};
+  }
+  if (model.tokenizer() == nullptr) throw Error(kNoTokenizer);
+  PreparationOptions options = preparation_of(experiment, threads, on_progress);
+  options.knobs = model.options().knobs;
+  if (options.train.empty()) {  // Texts that the model is only measured on need no labels.
+    options.given = *model.tokenizer();
+    options.knobs.clear();
+  }
+  PreparedData prepared = prepare(options);
+  // Files that changed may make another tokenizer.
+  if (prepared.tokenizer.to_json() != model.tokenizer()->to_json()) {
+    options.given = *model.tokenizer();
+    prepared = prepare(options);
+  }
+  return data_of(prepared, experiment.data);
+}
+
+}  // namespace semfuse

@@ -1,0 +1,433 @@
+#include "config/keys.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <type_traits>
+#include <utility>
+
+#include "core/nearest_word.h"
+#include "io/quoted_text.h"
+#include "semfuse/error.h"
+#include "semfuse/synthetic_corpus.h"
+
+namespace semfuse {
+namespace {
+
+// The place of a field: called with Experiment& or const Experiment&.
+// NOLINTBEGIN(bugprone-macro-parentheses): a member's name takes none.
+#define SEMFUSE_FIELD(path)       \
+  [](auto& experiment) -> auto& { \
+    return experiment.path;       \
+  }
+// NOLINTEND(bugprone-macro-parentheses)
+
+Complaint wants(std::string_view what, const Value& value) {
+  return fmt::format("wants {}, got {}", what, describe(value));
+}
+
+// An integer counts as a number too.
+std::optional<double> number_of(const Value& value) {
+  if (const auto* number = value.as<double>()) return *number;
+  if (const auto* number = value.as<std::int64_t>()) return static_cast<double>(*number);
+  return std::nullopt;
+}
+
+// An interval, with its ends or without.
+struct Interval {
+  char open;  // '[' or '('.
+  double low;
+  double high;
+  char close;  // ']' or ')'.
+
+  // False for NaN.
+  bool contains(double x) const { return (open == '[' ? x >= low : x > low) && (close == ']' ? x <= high : x < high); }
+  // With ends as single precision has them.
+  Interval rounded() const { return {open, static_cast<float>(low), static_cast<float>(high), close}; }
+  std::string text() const { return fmt::format("{}{}, {}{}", open, low, high, close); }
+};
+
+template <typename Field>
+Key whole_number(std::string section, std::string name, std::uint64_t low, std::uint64_t high, Field field,
+                 std::string explanation) {
+  const auto complain = [=](auto number) {
+    return fmt::format("is {}; it must be a whole number from {} to {}", number, low, high);
+  };
+  Key key{.section = std::move(section), .name = std::move(name), .explanation = std::move(explanation)};
+  key.get = [=](const Experiment& experiment) { return Value{static_cast<std::int64_t>(field(experiment))}; };
+  key.assign = [=](Experiment& experiment, const Value& value) -> Complaint {
+    const auto* number = value.as<std::int64_t>();
+    if (number == nullptr) return wants("a whole number", value);
+    if (*number < 0) return complain(*number);
+    field(experiment) = static_cast<std::uint64_t>(*number);
+    return std::nullopt;
+  };
+  key.check = [=](const Experiment& experiment) -> Complaint {
+    const auto number = field(experiment);
+    if (number < low || number > high) return complain(number);
+    return std::nullopt;
+  };
+  return key;
+}
+
+template <typename Field>
+Key number(std::string section, std::string name, Interval interval, Field field, std::string explanation) {
+  Key key{.section = std::move(section), .name = std::move(name), .explanation = std::move(explanation)};
+  key.get = [=](const Experiment& experiment) { return Value{field(experiment)}; };
+  key.assign = [=](Experiment& experiment, const Value& value) -> Complaint {
+    const std::optional<double> wanted = number_of(value);
+    if (!wanted) return wants("a number", value);
+    field(experiment) = *wanted;
+    return std::nullopt;
+  };
+  key.check = [=](const Experiment& experiment) -> Complaint {
+    const double x = field(experiment);
+    if (!interval.contains(x)) return fmt::format("is {}; it must be in {}", x, interval.text());
+    // The arithmetic is in single precision, where 0.9999999999 is 1 and 1e-60 is 0.
+    const auto rounded = static_cast<float>(x);
+    if (interval.rounded().contains(rounded)) return std::nullopt;
+    return fmt::format("is {}, in single precision {}; it must be in {}", x, rounded, interval.text());
+  };
+  return key;
+}
+
+template <typename Field>
+Key boolean(std::string section, std::string name, Field field, std::string explanation) {
+  Key key{.section = std::move(section), .name = std::move(name), .explanation = std::move(explanation)};
+  key.get = [=](const Experiment& experiment) { return Value{field(experiment)}; };
+  key.assign = [=](Experiment& experiment, const Value& value) -> Complaint {
+    const auto* truth = value.as<bool>();
+    if (truth == nullptr) return wants("true or false", value);
+    field(experiment) = *truth;
+    return std::nullopt;
+  };
+  key.check = [](const Experiment&) -> Complaint { return std::nullopt; };
+  return key;
+}
+
+// One of a few named values.
+template <typename Field, typename T, std::size_t size>
+Key choice(std::string section, std::string name, std::array<T, size> choices, Field field, std::string explanation) {
+  Key key{.section = std::move(section), .name = std::move(name), .explanation = std::move(explanation)};
+  key.get = [=](const Experiment& experiment) { return Value{std::string(to_string(field(experiment)))}; };
+  key.assign = [=](Experiment& experiment, const Value& value) -> Complaint {
+    const auto* text = value.as<std::string>();
+    std::vector<std::string> names;
+    std::string wanted;
+    for (std::size_t i = 0; i < size; ++i) {
+      names.emplace_back(to_string(choices[i]));
+      if (text != nullptr && *text == names.back()) {
+        field(experiment) = choices[i];
+        return std::nullopt;
+      }
+      wanted += fmt::format("{}\"{}\"", i == 0 ? "" : i + 1 < size ? ", " : " or ", names.back());
+    }
+    return *wants(wanted, value) + (text == nullptr ? "" : did_you_mean(*text, names));
+  };
+  key.check = [](const Experiment&) -> Complaint { return std::nullopt; };
+  return key;
+}
+
+template <typename Field>
+Key text(std::string section, std::string name, Field field, std::string explanation) {
+  Key key{.section = std::move(section), .name = std::move(name), .explanation = std::move(explanation)};
+  key.get = [=](const Experiment& experiment) { return Value{field(experiment)}; };
+  key.assign = [=](Experiment& experiment, const Value& value) -> Complaint {
+    const auto* wanted = value.as<std::string>();
+    if (wanted == nullptr) return wants("a text", value);
+    field(experiment) = *wanted;
+    return std::nullopt;
+  };
+  key.check = [](const Experiment&) -> Complaint { return std::nullopt; };
+  return key;
+}
+
+// A single text is a list of one.
+template <typename Field>
+Key texts(std::string section, std::string name, Field field, std::string explanation) {
+  Key key{.section = std::move(section), .name = std::move(name), .explanation = std::move(explanation)};
+  key.get = [=](const Experiment& experiment) {
+    std::vector<Value> list;
+    for (const std::string& item : field(experiment)) list.push_back({item});
+    return Value{std::move(list)};
+  };
+  key.assign = [=](Experiment& experiment, const Value& value) -> Complaint {
+    const auto* list = value.as<std::vector<Value>>();
+    std::vector<std::string> wanted;
+    for (const Value& item : list == nullptr ? std::vector<Value>{value} : *list) {
+      const auto* one = item.as<std::string>();
+      if (one == nullptr) return wants("an array of texts", item);
+      wanted.push_back(*one);
+    }
+    field(experiment) = std::move(wanted);
+    return std::nullopt;
+  };
+  key.check = [=](const Experiment& experiment) -> Complaint {
+    for (const std::string& item : field(experiment)) {
+      if (item.empty()) return "has an empty text; leave it out";
+      if (item.find('\0') != item.npos) return fmt::format("has {}, which is no name", quoted_text(item));
+    }
+    return std::nullopt;
+  };
+  return key;
+}
+
+Key centers_key(std::string explanation) {
+  Key key{.section = "features", .name = "centers", .explanation = std::move(explanation)};
+  key.get = [](const Experiment& experiment) {
+    const auto& centers = experiment.features.centers;
+    return Value{std::vector<Value>{{centers[0]}, {centers[1]}, {centers[2]}}};
+  };
+  key.assign = [](Experiment& experiment, const Value& value) -> Complaint {
+    auto centers = experiment.features.centers;
+    const auto* list = value.as<std::vector<Value>>();
+    if (list == nullptr || list->size() != centers.size()) return wants("an array of 3 numbers", value);
+    for (std::size_t i = 0; i < centers.size(); ++i) {
+      const std::optional<double> center = number_of((*list)[i]);
+      if (!center) return wants("an array of 3 numbers", (*list)[i]);
+      centers[i] = *center;
+    }
+    experiment.features.centers = centers;
+    return std::nullopt;
+  };
+  key.check = [](const Experiment& experiment) -> Complaint {
+    const auto& [low, medium, high] = experiment.features.centers;
+    if (0.0 <= low && low < medium && medium < high && high <= 1.0) return std::nullopt;
+    return fmt::format("is [{}, {}, {}]; it must be three numbers in [0, 1], each above the one before", low, medium,
+                       high);
+  };
+  return key;
+}
+
+Key held_out_key(std::string explanation) {
+  static constexpr std::string_view kWanted = "an array of words or \"random\" or \"random-classes\"";
+  Key key{.section = "corpus", .name = "held_out", .explanation = std::move(explanation)};
+  key.get = [](const Experiment& experiment) {
+    std::vector<Value> words;
+    for (const std::string& word : synthetic_corpus_options(experiment).held_out) words.push_back({word});
+    return Value{std::move(words)};
+  };
+  key.assign = [](Experiment& experiment, const Value& value) -> Complaint {
+    const auto* text = value.as<std::string>();
+    const auto* list = value.as<std::vector<Value>>();
+    if (text == nullptr && list == nullptr) return wants(kWanted, value);
+    std::vector<std::string> words;
+    const bool random = text != nullptr && *text == "random";
+    const bool classes = text != nullptr && *text == "random-classes";
+    if (text != nullptr && !random && !classes) words.push_back(*text);
+    for (const Value& item : list == nullptr ? std::vector<Value>() : *list) {
+      const auto* word = item.as<std::string>();
+      if (word == nullptr) return wants(kWanted, item);
+      words.push_back(*word);
+    }
+    experiment.corpus.random_held_out = random;
+    experiment.corpus.random_held_out_classes = classes;
+    experiment.corpus.held_out = std::move(words);
+    return std::nullopt;
+  };
+  key.check = [](const Experiment& experiment) -> Complaint {
+    for (const std::string& word : experiment.corpus.held_out) {
+      // So that the message below, which shows the word as it is, stays in one line.
+      if (quoted_text(word) != "\"" + word + "\"") return fmt::format("has {}, which is no word", quoted_text(word));
+    }
+    try {
+      make_synthetic_corpus({.train = 0, .val = 0, .held_out = experiment.corpus.held_out});
+    } catch (const Error& error) {
+      return fmt::format("cannot be used: {}", error.what());
+    }
+    return std::nullopt;
+  };
+  return key;
+}
+
+Key knobs_key(std::string explanation) {
+  static constexpr std::string_view kWanted = "an array of texts such as \"polarity: probability of polarity\"";
+  Key key{.section = "model", .name = "knobs", .explanation = std::move(explanation)};
+  key.get = [](const Experiment& experiment) {
+    std::vector<Value> knobs;
+    for (const Knob& knob : experiment.model.knobs) knobs.push_back({to_string(knob)});
+    return Value{std::move(knobs)};
+  };
+  key.assign = [](Experiment& experiment, const Value& value) -> Complaint {
+    const auto* list = value.as<std::vector<Value>>();
+    const auto* single = value.as<std::string>();
+    if (list == nullptr && single == nullptr) return wants(kWanted, value);
+    std::vector<Knob> knobs;
+    for (const Value& item : list == nullptr ? std::vector<Value>{value} : *list) {
+      const auto* text = item.as<std::string>();
+      if (text == nullptr) return wants(kWanted, item);
+      try {
+        knobs.push_back(parse_knob(*text));
+      } catch (const Error& error) {
+        return fmt::format("cannot be used: {}", error.what());
+      }
+    }
+    experiment.model.knobs = std::move(knobs);
+    return std::nullopt;
+  };
+  key.check = [](const Experiment& experiment) -> Complaint {
+    try {
+      check_knobs(experiment.model.knobs);
+    } catch (const Error& error) {
+      return fmt::format("cannot be used: {}", error.what());
+    }
+    return std::nullopt;
+  };
+  return key;
+}
+
+Key lexicon_key(std::string explanation) {
+  Key key{.section = "features", .name = "lexicon", .explanation = std::move(explanation)};
+  key.get = [](const Experiment& experiment) { return Value{experiment.lexicon}; };
+  key.assign = [](Experiment& experiment, const Value& value) -> Complaint {
+    const auto* text = value.as<std::string>();
+    if (text == nullptr) return wants("the name of a lexicon or its file", value);
+    experiment.lexicon = *text;
+    return std::nullopt;
+  };
+  key.check = [](const Experiment& experiment) -> Complaint {
+    if (experiment.lexicon.empty()) return "is empty; it must be \"synthetic\" or the name of a file";
+    // One with a zero byte is no name of a file.
+    if (experiment.lexicon.find('\0') == std::string::npos) return std::nullopt;
+    return fmt::format("is {}, which is no name of a file", quoted_text(experiment.lexicon));
+  };
+  return key;
+}
+
+std::vector<Key> make_keys() {
+  constexpr std::uint64_t kMaxSeed = std::numeric_limits<std::int64_t>::max();  // TOML has no larger number.
+  constexpr std::uint64_t kMaxSentences = 10'000'000;
+  constexpr std::uint64_t kMaxWidth = 1 << 20;
+  return {
+      whole_number("", "seed", 0, kMaxSeed, SEMFUSE_FIELD(seed), "Decides corpus, first weights, order and dropout."),
+      text("", "init", SEMFUSE_FIELD(init), "A model to go on from: its weights, tokenizer and features."),
+
+      whole_number("corpus", "train", 1, kMaxSentences, SEMFUSE_FIELD(corpus.train), "Training sentences."),
+      whole_number("corpus", "val", 1, kMaxSentences, SEMFUSE_FIELD(corpus.val), "Validation sentences."),
+      number("corpus", "second_clause", {'[', 0, 1, ']'}, SEMFUSE_FIELD(corpus.second_clause),
+             "Probability of a second clause."),
+      whole_number("corpus", "max_length", 3, 65536, SEMFUSE_FIELD(corpus.max_length),
+                   "Most tokens of a sequence, <bos> and <eos> included."),
+      held_out_key("Words never drawn in training; \"random\": six adjectives, \"random-classes\": one a class."),
+
+      choice("data", "kind", std::array{DataKind::synthetic, DataKind::files}, SEMFUSE_FIELD(data.kind),
+             "\"synthetic\": the paper's corpus; \"files\": texts of one's own."),
+      texts("data", "train", SEMFUSE_FIELD(data.train),
+            "Files: .txt, .tsv, .csv, .jsonl, also .gz or .zst; a relative name is beside this file."),
+      texts("data", "val", SEMFUSE_FIELD(data.val), "Files to measure with; []: some of the training texts."),
+      text("data", "text", SEMFUSE_FIELD(data.text), "Column of the texts; \"\": found by its name."),
+      texts("data", "labels", SEMFUSE_FIELD(data.labels), "Columns to make knobs of; []: all that can be one."),
+      number("data", "val_share", {'[', 0, 1, ')'}, SEMFUSE_FIELD(data.val_share),
+             "Share of the training texts to measure with, if val is []."),
+      whole_number("data", "max_length", 3, 65536, SEMFUSE_FIELD(data.max_length),
+                   "Most tokens of a sequence, <bos> and <eos> included."),
+      choice("data", "longer", std::array{LongTexts::split, LongTexts::cut}, SEMFUSE_FIELD(data.longer),
+             "Of a longer text: \"split\": it becomes several; \"cut\": its beginning stays."),
+      boolean("data", "skip_bad", SEMFUSE_FIELD(data.skip_bad), "Leave out rows at fault instead of refusing them."),
+      text("data", "fingerprint", SEMFUSE_FIELD(data.fingerprint), "Of the files as they were; a run fills it in."),
+
+      choice("text", "tokenizer", std::array{TokenizerKind::words, TokenizerKind::pieces, TokenizerKind::bytes},
+             SEMFUSE_FIELD(text.tokenizer), "\"words\", \"pieces\" (of words) or \"bytes\"."),
+      whole_number("text", "vocabulary", Tokenizer::kSmallestSize, std::uint64_t{1} << 20,
+                   SEMFUSE_FIELD(text.vocabulary), "Most tokens, of words and pieces."),
+
+      lexicon_key("What words mean: \"synthetic\", or a TSV file; a relative name is beside this file."),
+      choice("features", "bank", kFeatureSets, SEMFUSE_FIELD(features.bank),
+             "\"paper\"; \"semfuse\": no feature looks ahead; \"open\": and what is 0 has no degree; \"none\": no "
+             "features."),
+      choice("features", "kernel",
+             std::array{MembershipKernel::power, MembershipKernel::triangular, MembershipKernel::gaussian},
+             SEMFUSE_FIELD(features.kernel), "Membership: \"power\", \"triangular\" or \"gaussian\"."),
+      number("features", "kernel_base", {'(', 0, 1, ')'}, SEMFUSE_FIELD(features.kernel_base),
+             "Base b of the power kernel b^(|x - c| / bandwidth)."),
+      centers_key("Centres c of low, medium and high."),
+      number("features", "bandwidth", {'(', 0, 1e6, ']'}, SEMFUSE_FIELD(features.bandwidth), "Width of a membership."),
+      boolean("features", "learn_kernel", SEMFUSE_FIELD(features.learn_kernel),
+              "Train centres and widths, of each attribute its own, from these on."),
+      number("features", "exclamation_nudge", {'[', 0, 1, ']'}, SEMFUSE_FIELD(features.exclamation_nudge),
+             "Added to every strength when the sentence ends in \"!\"; the paper's bank only."),
+
+      whole_number("model", "width", 2, kMaxWidth, SEMFUSE_FIELD(model.width),
+                   "Size of a token's vector; even and a multiple of heads."),
+      whole_number("model", "layers", 1, 1024, SEMFUSE_FIELD(model.layers), "Encoder layers."),
+      whole_number("model", "heads", 1, kMaxWidth, SEMFUSE_FIELD(model.heads), "Attention heads of a layer."),
+      whole_number("model", "feed_forward", 1, kMaxWidth, SEMFUSE_FIELD(model.feed_forward),
+                   "Inner size of the feed-forward block."),
+      number("model", "dropout", {'[', 0, 1, ')'}, SEMFUSE_FIELD(model.dropout),
+             "Share dropped in attention weights and output, feed-forward inner and output."),
+      choice("model", "attention", std::array{AttentionMask::causal, AttentionMask::bidirectional},
+             SEMFUSE_FIELD(model.attention),
+             "\"causal\": a token reads only the past; \"bidirectional\": both ways, as in the paper."),
+      boolean("model", "fusion", SEMFUSE_FIELD(model.fusion), "Fuse features into the embedding and read them back."),
+      whole_number("model", "feature_head", 1, kMaxWidth, SEMFUSE_FIELD(model.feature_head),
+                   "Inner size of the head that reads features back."),
+      boolean("model", "gate", SEMFUSE_FIELD(model.gate), "Gate the fused features; without it they are added."),
+      boolean("model", "output_features", SEMFUSE_FIELD(model.output_features),
+              "Output rows are E[w] + W_s·lex(w), so that a word speaks through its features too."),
+      boolean("model", "open_vocabulary", SEMFUSE_FIELD(model.open_vocabulary),
+              "A word that training never shows has no identity, only its features."),
+      boolean("model", "share_class_mass", SEMFUSE_FIELD(model.share_class_mass),
+              "Words that training never shows share the probability of their kind, instead of adding to it."),
+      knobs_key("What the model can be asked for."),
+
+      whole_number("training", "epochs", 1, 1'000'000, SEMFUSE_FIELD(training.epochs),
+                   "Passes over the training sentences."),
+      whole_number("training", "batch", 1, kMaxSentences, SEMFUSE_FIELD(training.batch), "Sentences a step."),
+      number("training", "learning_rate", {'(', 0, 10, ']'}, SEMFUSE_FIELD(training.learning_rate),
+             "Highest rate, at the end of the warmup."),
+      number("training", "warmup", {'[', 0, 1, ']'}, SEMFUSE_FIELD(training.warmup),
+             "Share of all steps in which the rate rises from 0; then a cosine down to 0."),
+      number("training", "weight_decay", {'[', 0, 10, ']'}, SEMFUSE_FIELD(training.weight_decay),
+             "AdamW's decay, on every parameter."),
+      number("training", "beta1", {'[', 0, 1, ')'}, SEMFUSE_FIELD(training.beta1), "AdamW's first moment."),
+      number("training", "beta2", {'[', 0, 1, ')'}, SEMFUSE_FIELD(training.beta2), "AdamW's second moment."),
+      number("training", "epsilon", {'(', 0, 1, ']'}, SEMFUSE_FIELD(training.epsilon), "AdamW's epsilon."),
+      number("training", "clip_norm", {'(', 0, 1e30, ']'}, SEMFUSE_FIELD(training.clip_norm),
+             "Largest norm of the whole gradient."),
+      number("training", "label_smoothing", {'[', 0, 1, ')'}, SEMFUSE_FIELD(training.label_smoothing),
+             "Share of a target spread over the whole vocabulary."),
+      number("training", "feature_loss", {'[', 0, 1e6, ']'}, SEMFUSE_FIELD(training.feature_loss),
+             "Weight of the loss that reads features back."),
+      number("training", "uniformity_loss", {'[', 0, 1e6, ']'}, SEMFUSE_FIELD(training.uniformity_loss),
+             "Weight of the loss that spreads each adjective class evenly."),
+      number("training", "class_loss", {'[', 0, 1e6, ']'}, SEMFUSE_FIELD(training.class_loss),
+             "Weight of the loss in which features alone predict the next word's class."),
+      number("training", "identity_dropout", {'[', 0, 1, ')'}, SEMFUSE_FIELD(training.identity_dropout),
+             "Share of the words that each step takes the identity from."),
+      number("training", "polarity_jitter", {'[', 0, 1, ']'}, SEMFUSE_FIELD(training.polarity_jitter),
+             "Share of these words whose polarity each step draws between 0 and their own."),
+      number("training", "knob_share", {'[', 0, 1, ']'}, SEMFUSE_FIELD(training.knob_share),
+             "Probability that a sentence states a knob, each by itself."),
+      number("training", "knob_noise", {'[', 0, 1, ']'}, SEMFUSE_FIELD(training.knob_noise),
+             "Deviation of a stated scalar from the sentence's, as a share of its range."),
+      boolean("training", "count_end", SEMFUSE_FIELD(training.count_end),
+              "Count the position that reads <eos> and predicts <pad>, as the authors do."),
+  };
+}
+
+#undef SEMFUSE_FIELD
+
+}  // namespace
+
+bool Key::matters(const Experiment& experiment) const {
+  if (name == "init") return !experiment.init.empty();
+  const bool files = experiment.data.kind == DataKind::files;
+  if (section == "data" || section == "text") return files;
+  return !files || section != "corpus";
+}
+
+const std::vector<Key>& experiment_keys() {
+  static const std::vector<Key> keys = make_keys();
+  return keys;
+}
+
+const Key* find_key(std::string_view full_name) {
+  const std::vector<Key>& keys = experiment_keys();
+  const auto found =
+      std::find_if(keys.begin(), keys.end(), [&](const Key& key) { return key.full_name() == full_name; });
+  return found == keys.end() ? nullptr : &*found;
+}
+
+}  // namespace semfuse

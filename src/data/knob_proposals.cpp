@@ -1,0 +1,122 @@
+#include "data/knob_proposals.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "core/attribute_name.h"
+
+namespace semfuse {
+namespace {
+
+constexpr std::size_t kMostLabels = 20;
+constexpr double kRareMark = 0.02;
+
+char lower_case(char c) {
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+}
+
+// What a knob of the column may be called: "Star Rating" is star_rating. Every knob has another name.
+std::string knob_name(std::string_view column, std::set<std::string>& taken) {
+  std::string name;
+  for (const char c : column.substr(0, 24)) {
+    const char lower = lower_case(c);
+    name += is_attribute_name(std::string_view(&lower, 1)) ? lower : '_';
+  }
+  if (name.empty() || name.find_first_not_of('_') == name.npos) name = "column";
+  std::string free = name;
+  for (int i = 2; !taken.insert(free).second; ++i) free = fmt::format("{}_{}", name, i);
+  return free;
+}
+
+// A name stands between spaces in a declaration, labels between commas.
+bool can_be_declared(std::string_view text, std::string_view refused) {
+  const auto fits = [refused](char c) {
+    return static_cast<unsigned char>(c) >= ' ' && refused.find(c) == refused.npos;
+  };
+  return !text.empty() && text.front() != ' ' && text.back() != ' ' && std::all_of(text.begin(), text.end(), fits);
+}
+
+// What a probability is read from, as Knob has it: yes and no, by several names.
+std::optional<bool> truth_of(std::string_view value) {
+  constexpr std::array<std::string_view, 5> kYes = {"1", "true", "yes", "pos", "positive"};
+  constexpr std::array<std::string_view, 5> kNo = {"0", "false", "no", "neg", "negative"};
+  std::string lower;
+  for (const char c : value) lower += lower_case(c);
+  if (std::find(kYes.begin(), kYes.end(), lower) != kYes.end()) return true;
+  if (std::find(kNo.begin(), kNo.end(), lower) != kNo.end()) return false;
+  return std::nullopt;
+}
+
+// A number not above (direction -1) or not below (+1) the given one, with three digits of the range that it bounds.
+double rounded(double number, double range, double direction) {
+  const double step = std::pow(10.0, std::floor(std::log10(range)) - 2.0);
+  const double result = direction < 0.0 ? std::floor(number / step) * step : std::ceil(number / step) * step;
+  return std::stod(fmt::format("{:.12g}", result));
+}
+
+// The knob of one column, if it can be one.
+std::optional<KnobProposal> proposal(const ColumnSummary& column, std::set<std::string>& taken) {
+  if (!can_be_declared(column.name(), " ,\"\\")) return std::nullopt;
+  const auto values = column.values();
+  if (values.size() == 2) {
+    const auto first = truth_of(values[0].first), second = truth_of(values[1].first);
+    if (first && second && *first != *second) {
+      return KnobProposal{fmt::format("{}: probability of column {}", knob_name(column.name(), taken), column.name()),
+                          fmt::format("either {} or {}", values[0].first, values[1].first)};
+    }
+  }
+  if (column.kind() == ColumnKind::number && column.high() > column.low()) {
+    // Whole numbers without gaps, one a row, are rather names of the rows.
+    const double range = column.high() - column.low();
+    if (column.whole() && values.empty() && range + 1.0 == static_cast<double>(column.filled())) return std::nullopt;
+    const double low = column.whole() ? column.low() : rounded(column.low(), range, -1.0);
+    const double high = column.whole() ? column.high() : rounded(column.high(), range, 1.0);
+    if (!std::isfinite(low) || !std::isfinite(high)) return std::nullopt;
+    return KnobProposal{
+        fmt::format("{}: scalar of column {} from {} to {}", knob_name(column.name(), taken), column.name(), low, high),
+        fmt::format("numbers from {} to {}", column.low(), column.high())};
+  }
+  if (column.kind() != ColumnKind::label || values.size() < 2 || values.size() > kMostLabels) return std::nullopt;
+  std::vector<std::string> labels;
+  for (const auto& [label, count] : values) labels.push_back(label);
+  std::sort(labels.begin(), labels.end());
+  const auto fits = [](const std::string& label) { return can_be_declared(label, ",\"\\"); };
+  if (!std::all_of(labels.begin(), labels.end(), fits)) return std::nullopt;
+  return KnobProposal{fmt::format("{}: distribution of column {} over {}", knob_name(column.name(), taken),
+                                  column.name(), fmt::join(labels, ", ")),
+                      fmt::format("one of {} labels", labels.size())};
+}
+
+}  // namespace
+
+std::vector<KnobProposal> propose_knobs(const DataDescription& description) {
+  std::vector<KnobProposal> knobs;
+  std::set<std::string> taken = {"length", "mark"};
+  for (const ColumnSummary& column : description.columns) {
+    if (auto knob = proposal(column, taken)) knobs.push_back(std::move(*knob));
+  }
+  if (description.texts == 0) return knobs;
+  const std::size_t low = description.lengths.quantile(0.05), high = description.lengths.quantile(0.95);
+  if (high > low) {
+    knobs.push_back({fmt::format("length: scalar of length from {} to {}", low, high), "words of nine texts in ten"});
+  }
+  std::vector<char> marks;
+  for (std::size_t m = 0; m < kFinalMarks.size(); ++m) {
+    const double share = static_cast<double>(description.final_marks[m]) / static_cast<double>(description.texts);
+    if (share >= kRareMark) marks.push_back(kFinalMarks[m]);
+  }
+  if (marks.size() >= 2) {
+    knobs.push_back(
+        {fmt::format("mark: distribution of final_mark over {}", fmt::join(marks, " ")), "texts end in several marks"});
+  }
+  return knobs;
+}
+
+}  // namespace semfuse

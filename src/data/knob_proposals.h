@@ -1,0 +1,15 @@
+// Which knobs could be made of columns and texts.
+#pragma once
+
+#include <vector>
+
+#include "data/data_description.h"
+
+namespace semfuse {
+
+// Of a description without them: a column of numbers is a scalar over its range, one of yes and no (1 and 0, pos and
+// neg, ...) a probability, one of up to 20 labels a distribution; texts have a length, and a final mark if they end in
+// several.
+std::vector<KnobProposal> propose_knobs(const DataDescription& description);
+
+}  // namespace semfuse

@@ -1,0 +1,295 @@
+#include "data/preparation.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+
+#include "core/thread_pool.h"
+#include "data/text_encoder.h"
+#include "data/text_hash.h"
+#include "io/file.h"
+#include "io/json.h"
+#include "io/json_writer.h"
+#include "io/lock_file.h"
+#include "semfuse/error.h"
+#include "semfuse/tokenizer_trainer.h"
+
+namespace semfuse {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kVersion = "semfuse-prepared-1";
+constexpr std::uint64_t kTokenizerBytes = std::uint64_t{128} << 20;  // Of text are enough to make a tokenizer of.
+constexpr double kTokenizerShare = 0.2;                              // Of all the work.
+
+constexpr const char* kTokenizerFile = "tokenizer.json";
+constexpr const char* kReportFile = "report.json";
+constexpr const char* kTrainFolder = "train";
+constexpr const char* kValFolder = "val";
+
+struct ReportField {
+  const char* name;
+  std::uint64_t PreparationReport::*value;
+};
+constexpr ReportField kReportFields[] = {{"train_texts", &PreparationReport::train_texts},
+                                         {"val_texts", &PreparationReport::val_texts},
+                                         {"val_left_out", &PreparationReport::val_left_out},
+                                         {"long_texts", &PreparationReport::long_texts},
+                                         {"empty", &PreparationReport::empty},
+                                         {"bad", &PreparationReport::bad}};
+
+std::string to_json(const PreparationReport& report) {
+  Json object = {{"format", kVersion}, {"text_column", report.text_column}};
+  for (const ReportField& field : kReportFields) object[field.name] = report.*field.value;
+  return object.dump() + '\n';
+}
+
+PreparationReport parse_report(const std::string& text, const std::string& origin) {
+  try {
+    const nlohmann::json object = parse_json(text, origin);
+    PreparationReport report{.text_column = object.at("text_column").get<std::string>()};
+    for (const ReportField& field : kReportFields) report.*field.value = object.at(field.name).get<std::uint64_t>();
+    return report;
+  } catch (const nlohmann::json::exception&) {
+    throw Error(fmt::format("{}: is damaged; remove its folder, it is made again", origin));
+  }
+}
+
+// "name size time" of a file: another file of the name has another one.
+std::string identity_of(const fs::path& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0) {
+    throw Error(fmt::format("{}: there is no such file; name one that is there", path.string()));
+  }
+  return fmt::format("{}\n{} {}.{:09}", fs::absolute(path).lexically_normal().string(), status.st_size,
+                     status.st_mtim.tv_sec, status.st_mtim.tv_nsec);
+}
+
+// A folder that gets its name when it is whole, and is gone if that never happens.
+class NewFolder {
+ public:
+  explicit NewFolder(const fs::path& target) : target_(target) {
+    static std::atomic<unsigned> counter = 0;
+    std::error_code code;
+    fs::create_directories(target.parent_path(), code);
+    path_ = target;
+    path_ += fmt::format("{}{}-{}", kTemporaryMark, ::getpid(), counter++);
+    if (!fs::create_directory(path_, code) || code) {
+      throw Error(fmt::format("{}: cannot make the folder: {}; set SEMFUSE_CACHE to a folder that can be written",
+                              path_.string(), code ? code.message() : "something of that name is there"));
+    }
+    // Whoever can take the lock knows that nobody works here any more.
+    lock_ = std::make_unique<LockFile>(path_ / kLock, "preparing data");
+  }
+  ~NewFolder() {
+    std::error_code ignored;
+    lock_.reset();
+    if (!path_.empty()) fs::remove_all(path_, ignored);
+  }
+  NewFolder(const NewFolder&) = delete;
+  NewFolder& operator=(const NewFolder&) = delete;
+
+  const fs::path& path() const { return path_; }
+
+  void give_name() {
+    std::error_code code;
+    lock_.reset();
+    fs::remove(path_ / kLock, code);
+    fs::rename(path_, target_, code);
+    // Another process was quicker: what it made is the same.
+    if (code && fs::is_directory(target_)) return;
+    if (code) throw Error(fmt::format("{}: cannot give it its name: {}", target_.string(), code.message()));
+    path_.clear();
+  }
+
+  // Removes what others left that were killed. Never throws.
+  static void remove_abandoned(const fs::path& cache) {
+    std::error_code code;
+    for (const fs::directory_entry& entry : fs::directory_iterator(cache, code)) {
+      if (entry.path().filename().string().find(kTemporaryMark) == std::string::npos) continue;
+      try {
+        { const LockFile lock(entry.path() / kLock, "removing data"); }
+        fs::remove_all(entry.path(), code);
+      } catch (const Error&) {  // Somebody works there.
+      }
+    }
+  }
+
+ private:
+  static constexpr const char* kLock = "lock";
+
+  fs::path target_;
+  fs::path path_;
+  std::unique_ptr<LockFile> lock_;
+};
+
+class Preparation {
+ public:
+  explicit Preparation(const PreparationOptions& options) : options_(options), pool_(thread_count(options.threads)) {}
+
+  void run(const fs::path& folder) {
+    const Tokenizer tokenizer = options_.given ? *options_.given : make_tokenizer();
+    write_atomically(folder / kTokenizerFile, tokenizer.to_json());
+    for (const char* name : {kTrainFolder, kValFolder}) fs::create_directory(folder / name);
+    ColumnWriter train(folder / kTrainFolder, 0, options_.knobs, tokenizer.size());
+    ColumnWriter val(folder / kValFolder, 0, options_.knobs, tokenizer.size());
+    TextEncoderOptions encoding = {.max_length = options_.max_length,
+                                   .cut = options_.cut,
+                                   .skip_bad = options_.skip_bad,
+                                   .val_share = options_.val.empty() ? options_.val_share : 0.0,
+                                   .knobs = options_.knobs,
+                                   .lexicon = options_.lexicon};
+    if (!options_.train.empty()) encode(TextEncoder(tokenizer, encoding), options_.train, train, val);
+    if (!options_.val.empty()) {
+      encoding.val_share = 1.0;
+      encode(TextEncoder(tokenizer, encoding), options_.val, train, val);
+    }
+    require_texts();
+    train.finish();
+    val.finish();
+    write_atomically(folder / kReportFile, to_json(report_));
+  }
+
+ private:
+  RecordReader reader(const std::vector<fs::path>& files, const std::vector<std::string>& columns) const {
+    return {files, {.text_column = options_.text_column, .columns = columns, .skip_bad = options_.skip_bad}};
+  }
+
+  void tell(double done) const {
+    if (options_.on_progress && !options_.on_progress(done)) throw Error("preparing the data was stopped");
+  }
+
+  Tokenizer make_tokenizer() {
+    if (options_.tokenizer == TokenizerKind::bytes) return Tokenizer::bytes();
+    TokenizerTrainer trainer;
+    RecordReader records = reader(options_.train, {});
+    RecordBlock block;
+    while (records.counts().text_bytes < kTokenizerBytes && records.next_block(block)) {
+      for (const Record& record : block.records) {
+        const bool is_val = options_.val.empty() && is_validation_text(record.text, options_.val_share);
+        if (!is_val) trainer.add(record.text);
+      }
+      const auto total = static_cast<double>(std::min(records.bytes_total(), kTokenizerBytes));
+      tell(kTokenizerShare * std::min(1.0, static_cast<double>(records.bytes_read()) / total));
+    }
+    return trainer.make(options_.tokenizer, options_.vocabulary);
+  }
+
+  // Blocks are cut by sizes, encoded by threads, and written in their order.
+  void encode(const TextEncoder& encoder, const std::vector<fs::path>& files, ColumnWriter& train, ColumnWriter& val) {
+    RecordReader records = reader(files, encoder.columns());
+    std::vector<RecordBlock> blocks(2 * pool_.num_threads());
+    std::vector<EncodedBlock> encoded(blocks.size());
+    while (true) {
+      std::size_t count = 0;
+      while (count < blocks.size() && records.next_block(blocks[count])) ++count;
+      if (count == 0) break;
+      pool_.run(count, [&](std::size_t i, std::size_t) { encoded[i] = encoder.encode(blocks[i], records); });
+      for (std::size_t i = 0; i < count; ++i) {
+        train.add(encoded[i].train);
+        report_.train_texts += encoded[i].train_texts;
+        report_.long_texts += encoded[i].long_texts;
+        report_.bad += encoded[i].bad;
+        if (report_.val_texts < kMostValTexts) {
+          val.add(encoded[i].val);
+          report_.val_texts += encoded[i].val_texts;
+        } else {
+          report_.val_left_out += encoded[i].val_texts;
+        }
+      }
+      const auto total = static_cast<double>(std::max<std::uint64_t>(records.bytes_total(), 1));
+      tell(kTokenizerShare + (1.0 - kTokenizerShare) * static_cast<double>(records.bytes_read()) / total);
+    }
+    report_.empty += records.counts().empty;
+    report_.bad += records.counts().bad;
+    if (report_.text_column.empty()) report_.text_column = records.text_column().name;
+  }
+
+  void require_texts() const {
+    const std::string where = options_.train.empty() ? "" : options_.train.front().string();
+    if (report_.train_texts == 0 && !options_.train.empty()) {
+      throw Error(fmt::format("{}: holds no text to train on; name a file that does", where));
+    }
+    if (report_.val_texts > 0) return;
+    if (!options_.val.empty()) {
+      throw Error(
+          fmt::format("{}: holds no text to measure with; name a file that does", options_.val.front().string()));
+    }
+    throw Error(fmt::format(
+        "{}: of its {} texts none is left to measure with; name a file with --val, or raise data.val_share ({})", where,
+        report_.train_texts, options_.val_share));
+  }
+
+  const PreparationOptions& options_;
+  ThreadPool pool_;
+  PreparationReport report_;
+};
+
+PreparedData open(const fs::path& folder, const PreparationOptions& options) {
+  const fs::path report = folder / kReportFile;
+  return {.tokenizer = Tokenizer::load(folder / kTokenizerFile),
+          .train = std::make_shared<ColumnDataset>(folder / kTrainFolder, options.knobs),
+          .val = std::make_shared<ColumnDataset>(folder / kValFolder, options.knobs),
+          .report = parse_report(read_text(report), report.string()),
+          .fingerprint = {}};
+}
+
+}  // namespace
+
+fs::path default_cache() {
+  const auto variable = [](const char* name) { return std::getenv(name) == nullptr ? "" : std::getenv(name); };
+  if (const fs::path own = variable("SEMFUSE_CACHE"); !own.empty()) return own;
+  if (const fs::path cache = variable("XDG_CACHE_HOME"); !cache.empty()) return cache / "semfuse";
+  if (const fs::path home = variable("HOME"); !home.empty()) return home / ".cache" / "semfuse";
+  throw Error(
+      "there is no place for prepared data: neither SEMFUSE_CACHE nor HOME is set; set SEMFUSE_CACHE to a folder");
+}
+
+std::string fingerprint_of(const PreparationOptions& options) {
+  std::string all(kVersion);
+  for (const auto* files : {&options.train, &options.val}) {
+    all += fmt::format("\n{} files", files->size());
+    for (const fs::path& file : *files) all += fmt::format("\n{}", identity_of(file));
+  }
+  all += fmt::format("\n{}\n{} {} {} {}\n", options.text_column, options.val_share, options.max_length, options.cut,
+                     options.skip_bad);
+  all +=
+      options.given ? options.given->to_json() : fmt::format("{} {}", to_string(options.tokenizer), options.vocabulary);
+  for (const Knob& knob : options.knobs) all += fmt::format("\n{}", to_string(knob));
+  for (const LexiconEntry& entry : options.lexicon.entries()) {
+    all += fmt::format("\n{} {} {} {}", entry.word, entry.word_class, entry.polarity, entry.strength);
+    for (const auto& [name, value] : entry.more) all += fmt::format(" {} {}", name, value);
+  }
+  return fmt::format("{:016x}{:016x}", text_hash(all), text_hash("again " + all));
+}
+
+PreparedData prepare(const PreparationOptions& options, const fs::path& cache) {
+  if (options.train.empty() && (options.val.empty() || !options.given)) {
+    throw Error("no file to train on is named; name one with --data, or as data.train");
+  }
+  const std::string fingerprint = fingerprint_of(options);
+  const fs::path folder = cache / fingerprint;
+  std::error_code ignored;
+  const bool was_there = fs::is_directory(folder, ignored);
+  if (!was_there) {
+    NewFolder::remove_abandoned(cache);
+    NewFolder made(folder);
+    Preparation(options).run(made.path());
+    if (fingerprint_of(options) != fingerprint) {
+      throw Error(fmt::format("{}: changed while it was read; try again when nothing writes to it",
+                              (options.train.empty() ? options.val : options.train).front().string()));
+    }
+    made.give_name();
+  }
+  PreparedData data = open(folder, options);
+  data.fingerprint = fingerprint;
+  data.was_there = was_there;
+  return data;
+}
+
+}  // namespace semfuse

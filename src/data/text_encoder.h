@@ -1,0 +1,52 @@
+// Records of files as the texts of a dataset: ids, labels, and pieces of what is too long.
+#pragma once
+
+#include "data/column_dataset.h"
+#include "data/record_reader.h"
+#include "semfuse/feature_bank.h"
+#include "semfuse/tokenizer.h"
+
+namespace semfuse {
+
+struct TextEncoderOptions {
+  std::size_t max_length = 128;
+  bool cut = false;
+  bool skip_bad = false;
+  double val_share = 0.0;  // Of the texts, by their hash.
+  std::vector<Knob> knobs;
+  Lexicon lexicon{{}};
+};
+
+// What became of a block of records.
+struct EncodedBlock {
+  ColumnWriter::Block train;
+  ColumnWriter::Block val;
+  std::uint64_t train_texts = 0;
+  std::uint64_t val_texts = 0;
+  std::uint64_t long_texts = 0;
+  std::uint64_t bad = 0;
+};
+
+// Immutable, so safe to share between threads.
+class TextEncoder {
+ public:
+  TextEncoder(Tokenizer tokenizer, TextEncoderOptions options);
+
+  // The columns that a reader must give each record's cells for, in this order.
+  const std::vector<std::string>& columns() const { return columns_; }
+
+  // Throws Error that begins with the record's place for a label that is out of range or unknown, unless skip_bad.
+  EncodedBlock encode(const RecordBlock& block, const RecordReader& reader) const;
+
+ private:
+  bool read_labels(const Record& record, const RecordReader& reader, std::vector<KnobLabel>& labels) const;
+  void add(std::span<const Token> tokens, std::span<const KnobLabel> labels, ColumnWriter::Block& block) const;
+
+  Tokenizer tokenizer_;
+  TextEncoderOptions options_;
+  std::vector<std::string> columns_;
+  std::vector<std::size_t> column_of_;  // For each knob that is of one, its place in columns_.
+  bool reads_words_ = false;            // Some knob is of the text itself.
+};
+
+}  // namespace semfuse

@@ -1,0 +1,12 @@
+// The texts of banks/*.bank, which the build puts into the library.
+#pragma once
+
+#include <vector>
+
+#include "core/embedded_text.h"
+
+namespace semfuse {
+
+const std::vector<EmbeddedText>& embedded_banks();
+
+}  // namespace semfuse

@@ -1,0 +1,45 @@
+// What a model is asked for while a sentence grows.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "generation/knob_cells.h"
+#include "semfuse/generator.h"
+
+namespace semfuse {
+
+// The sentence's settings, and those of the grammar's rules before them, as the rows that a model reads.
+class RequestRows {
+ public:
+  // `rules` are what rule_settings() says of the request's grammar. All must outlive it. Throws Error for settings that
+  // the knobs do not take.
+  RequestRows(std::span<const Knob> knobs, const KnobCells& cells, const GenerationRequest& request,
+              std::span<const KnobSetting> rules);
+
+  struct Asked {
+    std::vector<float> row;             // Empty if nothing is asked for.
+    const TokenCells* cells = nullptr;  // What tokens say of it; null if nothing is asked for that they speak of.
+  };
+  // Where rules have these settings (as GrammarCursor::settings() says). Valid as long as the object.
+  const Asked& asked(const std::vector<std::size_t>& rule_settings);
+
+  // Those of them that hold, as a person writes them.
+  std::vector<std::string> names(const std::vector<std::size_t>& rule_settings) const;
+
+ private:
+  // Those of knobs that are not set to different values.
+  std::vector<KnobSetting> held(const std::vector<std::size_t>& rule_settings) const;
+  Asked asked_by(std::span<const KnobSetting> settings) const;
+
+  std::span<const Knob> knobs_;
+  const KnobCells& cells_;
+  const GenerationRequest& request_;
+  std::span<const KnobSetting> rules_;               // As Grammar::settings().
+  std::map<std::vector<std::size_t>, Asked> asked_;  // By settings of rules.
+};
+
+}  // namespace semfuse

@@ -1,0 +1,99 @@
+// Where a text can stand in a grammar: sets of automaton states, each with the calls it came through.
+#pragma once
+
+#include <array>
+#include <compare>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "grammar/automaton.h"
+#include "grammar/completion.h"
+#include "grammar/hash_words.h"
+
+namespace semfuse {
+
+using StackId = std::uint32_t;
+using ConfigurationId = std::uint32_t;
+
+// All configurations met so far, each once, and the bytes that lead from one to another: a deterministic automaton that
+// grows as it is used. Its memory is a graph-structured stack: a call of a rule is a stack node with the set of places
+// that it may return to, shared by all that called it at the same byte. Equal nodes are one node, so a list of any
+// length or a left recursion comes back to configurations that exist. One thread at a time.
+class Configurations {
+ public:
+  static constexpr StackId kBottom = 0;         // No call is open.
+  static constexpr ConfigurationId kDead = 0;   // No text goes on from here.
+  static constexpr ConfigurationId kBegin = 1;  // Nothing was read.
+
+  struct Item {
+    StateId state = 0;
+    StackId stack = 0;
+    auto operator<=>(const Item&) const = default;
+  };
+
+  // What a configuration can do next.
+  struct Closure {
+    std::vector<Item> readers;  // Items that can read a byte.
+    std::vector<Item> outer;    // Items of calls that were open before, which read or call.
+    bool accepting = false;     // The text so far is a sentence.
+  };
+
+  // With a completion, stack nodes know where tokens must end (see `completable`).
+  explicit Configurations(const Automaton& automaton, const Completion* completion = nullptr);
+
+  // The configuration after one more byte. Throws Error if the text has too many readings.
+  ConfigurationId step(ConfigurationId from, std::uint8_t byte) {
+    const std::unique_ptr<Row>& row = rows_[from];
+    if (row && (*row)[byte] != kUnknown) return (*row)[byte];
+    return compute_step(from, byte);
+  }
+
+  // What is set where that byte is read.
+  ContextSet contexts(ConfigurationId from, std::uint8_t byte);
+
+  const Closure& closure(ConfigurationId configuration);
+  bool accepting(ConfigurationId configuration) { return closure(configuration).accepting; }
+
+  ConfigurationId find(std::vector<Item> items);
+  std::span<const Item> items(ConfigurationId configuration) const { return items_[configuration]; }
+  std::span<const Item> returns(StackId stack) const { return returns_[stack]; }
+
+  // Whether tokens can lead from this configuration, at the end of one, to the end of a sentence.
+  bool completable(ConfigurationId configuration, Completion::Place place) const;
+
+  std::size_t size() const { return items_.size(); }
+  std::size_t memory() const { return memory_; }  // Bytes, about.
+  std::size_t work() const { return work_; }      // Items looked at so far.
+
+  // The same configuration in another table.
+  ConfigurationId move_to(Configurations& other, ConfigurationId configuration) const;
+
+ private:
+  using Row = std::array<ConfigurationId, 256>;
+  static constexpr ConfigurationId kUnknown = 0xFFFFFFFF;
+
+  class ClosureBuilder;
+
+  ConfigurationId compute_step(ConfigurationId from, std::uint8_t byte);
+  // Adds stack nodes that may return to each other: places of the group are kGroup + index. Returns the first of them.
+  StackId find_group(std::span<std::vector<Item>> group);
+  void find_good(StackId first, std::size_t num_nodes);
+
+  const Automaton& automaton_;
+  const Completion* completion_;
+  std::vector<std::vector<Item>> returns_;            // Of each stack node.
+  std::vector<std::uint32_t> group_size_;             // Of each stack node that is the first of its group, else 0.
+  std::vector<std::vector<Completion::Place>> good_;  // Of each stack node: where its rule may end.
+  std::unordered_map<std::vector<std::uint32_t>, StackId, HashWords> groups_;
+  std::vector<std::vector<Item>> items_;  // Of each configuration.
+  std::vector<std::unique_ptr<Closure>> closures_;
+  std::vector<std::unique_ptr<Row>> rows_;
+  std::unordered_map<std::vector<std::uint32_t>, ConfigurationId, HashWords> ids_;
+  std::size_t memory_ = 0;
+  std::size_t work_ = 0;
+};
+
+}  // namespace semfuse

@@ -1,0 +1,244 @@
+#include "grammar/determinise.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <unordered_map>
+#include <utility>
+
+#include "grammar/hash_words.h"
+
+namespace semfuse {
+namespace {
+
+using Subset = std::vector<std::uint32_t>;
+
+void append(RuleAutomaton::State& state, const RuleAutomaton::ByteEdge& edge) {
+  if (!state.bytes.empty() && edge.continues(state.bytes.back())) {
+    state.bytes.back().high = edge.high;
+  } else {
+    state.bytes.push_back(edge);
+  }
+}
+
+class Determiniser {
+ public:
+  Determiniser(const RuleNfa& nfa, std::uint32_t rule)
+      : nfa_(nfa), rule_(nfa.rules[rule]), seen_(rule_.num_states, 0), first_state_(first_state()) {}
+
+  std::optional<RuleAutomaton> run() {
+    const std::size_t most_states = 16 * std::size_t{rule_.num_states} + 1000;
+    const std::size_t most_work = 64 * std::size_t{rule_.num_states} + 4'000'000;
+    std::size_t work = 0;
+    find({rule_.start});
+    for (std::uint32_t i = 0; i < subsets_.size(); ++i) {
+      work += subsets_[i]->size() + closure_work_;
+      closure_work_ = 0;
+      if (subsets_.size() > most_states || work > most_work) return std::nullopt;
+      expand(i);
+    }
+    return std::move(result_);
+  }
+
+ private:
+  // A rule's states are numbered without a gap and its start comes first.
+  std::uint32_t first_state() const { return rule_.start; }
+
+  // The state of the set: of what is reached from the targets without reading.
+  std::uint32_t find(Subset targets) {
+    ++stamp_;
+    Subset closure;
+    for (std::size_t i = 0; i < targets.size(); ++i) {
+      const std::uint32_t state = targets[i];
+      if (!nfa_.alive[state] || seen_[state - first_state_] == stamp_) continue;
+      seen_[state - first_state_] = stamp_;
+      bool reads = state == rule_.accept;
+      for (const RuleNfa::Edge& edge : nfa_.edges_of(state)) {
+        ++closure_work_;
+        if (edge.kind == RuleNfa::EdgeKind::empty) {
+          targets.push_back(edge.target);
+        } else {
+          reads = true;
+        }
+      }
+      if (reads) closure.push_back(state);
+    }
+    std::sort(closure.begin(), closure.end());
+    const auto [found, added] = ids_.emplace(std::move(closure), static_cast<std::uint32_t>(subsets_.size()));
+    if (added) {
+      subsets_.push_back(&found->first);
+      result_.states.emplace_back();
+    }
+    return found->second;
+  }
+
+  void expand(std::uint32_t index) {
+    const Subset& subset = *subsets_[index];
+    std::map<std::uint32_t, Subset> calls;
+    std::vector<RuleNfa::Edge> edges;
+    std::array<bool, 257> cuts{};
+    RuleAutomaton::State state;
+    for (const std::uint32_t member : subset) {
+      state.accepting |= member == rule_.accept;
+      for (const RuleNfa::Edge& edge : nfa_.edges_of(member)) {
+        if (!nfa_.alive[edge.target]) continue;
+        if (edge.kind == RuleNfa::EdgeKind::call && nfa_.alive[nfa_.rules[edge.rule].start]) {
+          calls[edge.rule].push_back(edge.target);
+        } else if (edge.kind == RuleNfa::EdgeKind::bytes) {
+          edges.push_back(edge);
+          cuts[edge.low] = true;
+          cuts[edge.high + 1u] = true;
+        }
+      }
+    }
+    add_byte_edges(edges, cuts, state);
+    for (auto& [rule, targets] : calls) state.calls.push_back({rule, find(std::move(targets))});
+    result_.states[index] = std::move(state);
+  }
+
+  // Between two cuts all bytes have the same targets.
+  void add_byte_edges(const std::vector<RuleNfa::Edge>& edges, const std::array<bool, 257>& cuts,
+                      RuleAutomaton::State& state) {
+    std::array<std::uint32_t, 257> interval_of{};
+    std::vector<std::uint32_t> begins;
+    for (std::uint32_t byte = 0; byte <= 256; ++byte) {
+      if (cuts[byte]) begins.push_back(byte);
+      interval_of[byte] = begins.empty() ? 0 : static_cast<std::uint32_t>(begins.size() - 1);
+    }
+    if (begins.empty()) return;
+    std::vector<Subset> targets(begins.size());
+    std::vector<ContextSet> contexts(begins.size());
+    for (const RuleNfa::Edge& edge : edges) {
+      for (std::uint32_t i = interval_of[edge.low]; i <= interval_of[edge.high]; ++i) {
+        targets[i].push_back(edge.target);
+        contexts[i] |= edge.contexts;
+      }
+    }
+    for (std::size_t i = 0; i + 1 < begins.size(); ++i) {
+      if (targets[i].empty()) continue;
+      append(state, {.low = static_cast<std::uint8_t>(begins[i]),
+                     .high = static_cast<std::uint8_t>(begins[i + 1] - 1),
+                     .target = find(std::move(targets[i])),
+                     .contexts = contexts[i]});
+    }
+  }
+
+  const RuleNfa& nfa_;
+  const RuleNfa::Rule& rule_;
+  std::vector<std::uint32_t> seen_;
+  std::uint32_t first_state_;
+  std::uint32_t stamp_ = 0;
+  std::size_t closure_work_ = 0;
+  std::unordered_map<Subset, std::uint32_t, HashWords> ids_;
+  std::vector<const Subset*> subsets_;
+  RuleAutomaton result_;
+};
+
+}  // namespace
+
+std::optional<RuleAutomaton> determinise(const RuleNfa& nfa, std::uint32_t rule) {
+  return Determiniser(nfa, rule).run();
+}
+
+RuleAutomaton copy_rule(const RuleNfa& nfa, std::uint32_t rule) {
+  constexpr std::uint32_t kNone = 0xFFFFFFFF;
+  const RuleNfa::Rule& from = nfa.rules[rule];
+  std::vector<std::uint32_t> new_id(from.num_states, kNone);
+  std::vector<std::uint32_t> members;
+  const auto id_of = [&](std::uint32_t state) {
+    std::uint32_t& id = new_id[state - from.start];
+    if (id == kNone) {
+      id = static_cast<std::uint32_t>(members.size());
+      members.push_back(state);
+    }
+    return id;
+  };
+  id_of(from.start);
+  RuleAutomaton copy;
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    RuleAutomaton::State state;
+    state.accepting = members[i] == from.accept;
+    for (const RuleNfa::Edge& edge : nfa.edges_of(members[i])) {
+      if (!nfa.alive[edge.target]) continue;
+      switch (edge.kind) {
+        case RuleNfa::EdgeKind::empty:
+          state.empty.push_back(id_of(edge.target));
+          break;
+        case RuleNfa::EdgeKind::bytes:
+          state.bytes.push_back(
+              {.low = edge.low, .high = edge.high, .target = id_of(edge.target), .contexts = edge.contexts});
+          break;
+        case RuleNfa::EdgeKind::call:
+          if (nfa.alive[nfa.rules[edge.rule].start]) state.calls.push_back({edge.rule, id_of(edge.target)});
+          break;
+      }
+    }
+    std::sort(state.bytes.begin(), state.bytes.end(), [](const auto& a, const auto& b) { return a.low < b.low; });
+    copy.states.push_back(std::move(state));
+  }
+  return copy;
+}
+
+namespace {
+
+// The state with edges to classes of states. It has no empty edges.
+RuleAutomaton::State with_targets(const RuleAutomaton::State& state, const std::vector<std::uint32_t>& class_of) {
+  RuleAutomaton::State result;
+  result.accepting = state.accepting;
+  for (RuleAutomaton::ByteEdge edge : state.bytes) {
+    edge.target = class_of[edge.target];
+    append(result, edge);
+  }
+  for (const RuleAutomaton::CallEdge& edge : state.calls) result.calls.push_back({edge.rule, class_of[edge.target]});
+  return result;
+}
+
+}  // namespace
+
+// Refines classes of states until all members of a class have the same edges to classes (Moore's algorithm), and gives
+// up, keeping the states as they are, when that takes too many rounds.
+RuleAutomaton minimise(const RuleAutomaton& automaton) {
+  constexpr std::size_t kMostWork = 20'000'000;
+  const std::size_t num_states = automaton.states.size();
+  std::size_t num_edges = num_states;
+  for (const RuleAutomaton::State& state : automaton.states) num_edges += state.bytes.size() + state.calls.size();
+  std::vector<std::uint32_t> class_of(num_states);
+  for (std::size_t s = 0; s < num_states; ++s) class_of[s] = automaton.states[s].accepting ? 1 : 0;
+  std::size_t num_classes = 0;
+  std::size_t work = 0;
+  while (true) {
+    if ((work += num_edges) > kMostWork) return automaton;
+    std::unordered_map<std::vector<std::uint32_t>, std::uint32_t, HashWords> classes;
+    std::vector<std::uint32_t> refined(num_states);
+    for (std::size_t s = 0; s < num_states; ++s) {
+      const RuleAutomaton::State& state = automaton.states[s];
+      std::vector<std::uint32_t> key = {class_of[s]};
+      for (const RuleAutomaton::ByteEdge& edge : with_targets(state, class_of).bytes) {
+        key.push_back(static_cast<std::uint32_t>(edge.low) << 8 | edge.high);
+        key.push_back(edge.target);
+        key.push_back(edge.contexts);
+      }
+      key.push_back(0xFFFFFFFF);  // No edge of bytes begins so.
+      for (const RuleAutomaton::CallEdge& edge : state.calls) {
+        key.push_back(edge.rule);
+        key.push_back(class_of[edge.target]);
+      }
+      refined[s] = classes.emplace(std::move(key), static_cast<std::uint32_t>(classes.size())).first->second;
+    }
+    class_of = std::move(refined);
+    if (classes.size() == num_classes) break;
+    num_classes = classes.size();
+  }
+  // The start is state 0, so its class is class 0: classes are numbered as they first appear.
+  RuleAutomaton joined;
+  joined.states.resize(num_classes);
+  std::vector<bool> done(num_classes);
+  for (std::size_t s = 0; s < num_states; ++s) {
+    if (done[class_of[s]]) continue;
+    done[class_of[s]] = true;
+    joined.states[class_of[s]] = with_targets(automaton.states[s], class_of);
+  }
+  return joined;
+}
+
+}  // namespace semfuse

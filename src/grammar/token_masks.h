@@ -1,0 +1,149 @@
+// The tokens that may follow at each configuration, computed once each.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "grammar/configurations.h"
+#include "grammar/token_trie.h"
+#include "semfuse/grammar.h"
+
+namespace semfuse {
+
+// Why a token that the grammar can read leads to the end of some sentence.
+enum class Promise {
+  bytes,     // Every byte that the grammar uses is a token.
+  explored,  // All configurations between tokens are known, and from which of them the end is reached.
+  relation,  // A Completion tells.
+  none       // It may not: the vocabulary is too large for an analysis.
+};
+
+// The same whatever rules are open around a state, so computed once for each state of the automaton.
+class StateMasks {
+ public:
+  struct Mask {
+    TokenSet many;             // Tokens that stay within the rule, as a set if many,
+    std::vector<TokenId> few;  // else as a list.
+    // Tokens with more bytes after the rule may have ended, by those bytes. Not those that may stay within it as well.
+    std::unique_ptr<const TokenTrie> rests;
+    bool too_many_rests = false;
+  };
+
+  // Both are kept by reference.
+  StateMasks(const TokenTrie& trie, std::span<const std::string> strings, std::size_t num_states)
+      : trie_(trie), strings_(strings), masks_(num_states) {}
+
+  const Mask& of(StateId state, Configurations& configurations);
+  std::size_t work() const { return work_; }      // Trie nodes visited.
+  std::size_t memory() const { return memory_; }  // Bytes, about.
+
+ private:
+  std::mutex mutex_;
+  const TokenTrie& trie_;
+  std::span<const std::string> strings_;
+  std::vector<std::unique_ptr<const Mask>> masks_;
+  std::size_t work_ = 0;
+  std::size_t memory_ = 0;
+};
+
+// Configurations with their masks. Shared between cursors: whoever uses it holds its mutex. References to masks stay
+// valid as long as the object.
+class TokenMasks {
+ public:
+  struct Vocabulary {
+    const TokenTrie& first;
+    const TokenTrie& later;
+    std::size_t num_tokens;
+    TokenId end;
+  };
+
+  TokenMasks(const Automaton& automaton, const Vocabulary& vocabulary, Promise promise, const Completion* completion,
+             StateMasks& state_masks);
+
+  std::mutex& mutex() { return mutex_; }
+  Configurations& configurations() { return configurations_; }
+
+  // Tokens that may follow at the beginning, and anywhere else.
+  TokenSet allowed_first();
+  const TokenSet& allowed(ConfigurationId configuration);
+
+  // What is set where the allowed tokens are read: each where its last byte is.
+  ContextSet contexts_first();
+  ContextSet contexts(ConfigurationId configuration);
+
+  // The same, but only what leaves a way to the end of a sentence with so many tokens, the next one included.
+  TokenSet allowed_first_within(std::size_t budget);
+  TokenSet allowed_within(ConfigurationId configuration, std::size_t budget);
+  // False if that is sure to be what allowed() says, or not worth its time. Needs no lock.
+  bool is_near(std::size_t budget) const;
+
+  // Whether tokens lead from here, between two tokens, to the end of a sentence.
+  bool completable(ConfigurationId configuration);
+
+  // Finds all configurations between tokens. False if they are more than allowed; then the object is of no more use.
+  struct Limits {
+    std::size_t configurations;
+    std::size_t work;    // Trie nodes visited.
+    std::size_t memory;  // Bytes.
+  };
+  bool explore(const Limits& limits);
+
+  bool is_full() const { return promise_ != Promise::explored && memory() > kMostMemory; }
+  std::size_t memory() const { return configurations_.memory() + mask_memory_; }
+
+ private:
+  static constexpr std::size_t kMostMemory = std::size_t{256} << 20;
+
+  void add_readable(TokenSet& set, ConfigurationId configuration);
+  ContextSet find_contexts(const TokenTrie& trie, ConfigurationId configuration);
+  const TokenSet* store(TokenSet set);
+  bool ends_within(ConfigurationId configuration, std::size_t most_tokens);
+  std::uint32_t search_end(ConfigurationId configuration, std::size_t most_tokens);
+  TokenSet allowed_within(const TokenTrie& trie, ConfigurationId configuration, std::size_t budget);
+
+  Vocabulary vocabulary_;
+  Promise promise_;
+  StateMasks& state_masks_;
+  Configurations configurations_;
+  std::vector<const TokenSet*> masks_;  // Of each configuration, or null.
+  std::vector<ContextSet> contexts_;    // Of each configuration, or 0 if not known.
+  ContextSet contexts_first_ = 0;
+  std::vector<signed char> completable_;  // Of each configuration: 1, 0, or -1 if not known.
+  // Least number of tokens to the end of a sentence. After exploring, of every configuration between tokens.
+  std::unordered_map<ConfigurationId, std::uint32_t> distance_;
+  std::unordered_map<ConfigurationId, std::size_t> not_within_;  // A search found no end within so many tokens.
+  std::unordered_map<ConfigurationId, std::size_t> free_from_;   // From this budget on nothing is ruled out there.
+  std::size_t most_distance_ = 0;
+  std::unordered_multimap<std::uint64_t, std::unique_ptr<const TokenSet>> stored_;  // By hash; equal masks are one.
+  std::size_t mask_memory_ = 0;
+  std::mutex mutex_;
+};
+
+// Calls visit(node, configuration) for every node below `from` that the grammar can read from `begin` on, in order.
+// Returns how many nodes it looked at.
+template <typename Visit>
+std::size_t walk(const TokenTrie& trie, std::uint32_t from, Configurations& configurations, ConfigurationId begin,
+                 Visit visit) {
+  std::vector<ConfigurationId> at(trie.max_depth() + 1);
+  at[trie[from].depth] = begin;
+  std::size_t work = 0;
+  for (std::uint32_t i = from + 1; i < trie[from].end; ++work) {
+    const TokenTrie::Node& node = trie[i];
+    const ConfigurationId to = configurations.step(at[node.depth - 1], node.byte);
+    if (to == Configurations::kDead) {
+      i = node.end;
+      continue;
+    }
+    at[node.depth] = to;
+    visit(i, to);
+    ++i;
+  }
+  return work;
+}
+
+}  // namespace semfuse

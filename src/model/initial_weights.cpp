@@ -1,0 +1,59 @@
+#include "model/initial_weights.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string_view>
+
+#include "core/random.h"
+
+namespace semfuse {
+
+namespace {
+
+// "enc.layers.3.linear1.bias" → "enc.layers.0.linear1.bias"
+std::string drawn_as(const std::string& name) {
+  constexpr std::string_view kPrefix = "enc.layers.";
+  if (!name.starts_with(kPrefix)) return name;
+  return std::string(kPrefix) + "0" + name.substr(name.find('.', kPrefix.size()));
+}
+
+std::uint64_t hash_of(std::string_view name) {
+  std::uint64_t hash = 0;
+  for (const char c : name) hash = mix_bits(hash + static_cast<unsigned char>(c) + 1);
+  return hash;
+}
+
+RandomStream stream_of(std::uint64_t seed, const ParameterInfo& info) {
+  return {seed, RandomPurpose::weights, hash_of(drawn_as(info.name))};
+}
+
+}  // namespace
+
+void InitialWeights::uniform(ParameterId id, double bound) {
+  const RandomStream random = stream_of(seed_, layout_[id]);
+  float* w = weights_.vector(layout_[id]);
+  for (std::size_t i = 0; i < layout_[id].size; ++i) {
+    w[i] = static_cast<float>((2.0 * random.uniform(i) - 1.0) * bound);
+  }
+}
+
+void InitialWeights::normal(ParameterId id) {
+  const RandomStream random = stream_of(seed_, layout_[id]);
+  float* w = weights_.vector(layout_[id]);
+  for (std::size_t i = 0; i < layout_[id].size; ++i) w[i] = static_cast<float>(random.normal(i));
+}
+
+void InitialWeights::fill(ParameterId id, float value) {
+  std::fill_n(weights_.vector(layout_[id]), layout_[id].size, value);
+}
+
+double InitialWeights::bound(const Linear& linear) {
+  return 1.0 / std::sqrt(static_cast<double>(linear.inputs));
+}
+
+void InitialWeights::draw(const Linear& linear) {
+  uniform(linear.weight, bound(linear));
+  if (linear.bias) uniform(*linear.bias, bound(linear));
+}
+
+}  // namespace semfuse

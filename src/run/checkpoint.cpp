@@ -1,0 +1,155 @@
+#include "run/checkpoint.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "config/keys.h"
+#include "io/tensor_archive.h"
+#include "io/tensor_archive_writer.h"
+#include "model/model_access.h"
+#include "model/model_spec.h"
+#include "run/run_files.h"
+#include "semfuse/error.h"
+
+namespace semfuse {
+
+namespace {
+
+bool all_finite(std::span<const float> values) {
+  return std::all_of(values.begin(), values.end(), [](float value) { return std::isfinite(value); });
+}
+
+// Files of the first format say what the model is by the configuration that trained it, and twice for two fields.
+ModelSpec parse_first_spec(const TensorArchive& archive, const std::string& origin) {
+  const Experiment experiment = parse_experiment(archive.metadata("config"), origin + ": metadata config");
+  ModelSpec spec = parse_model_spec(archive.metadata(), origin, experiment.model, experiment.features);
+  if (archive.metadata("attention") != to_string(spec.options.attention)) {
+    refuse_model(origin, "metadata attention differs from config");
+  }
+  if (spec.options.fusion &&
+      parse_words(archive.metadata(), "features", origin) != FeatureBank(Lexicon({}), spec.features).names()) {
+    refuse_model(origin, "metadata features names other features than this version computes");
+  }
+  return spec;
+}
+
+// Compares what the spec asks for with what the file holds, before anything of that size is allocated.
+void require_tensors(const TensorArchive& archive, const ModelSpec& spec, std::size_t num_features,
+                     const ArchiveKind& kind, const std::string& origin) {
+  if (spec.options.layers > archive.tensors().size()) refuse_model(origin, "it has fewer layers than it says");
+  const Network network(spec.options, spec.vocabulary.size(), num_features, {}, spec.features);
+  for (const std::string_view prefix : kind.prefixes) {
+    for (const ParameterInfo& wanted : network.layout().entries()) {
+      const std::string name = fmt::format("{}{}", prefix, wanted.name);
+      const TensorInfo* info = archive.find(name);
+      if (!info) refuse_model(origin, fmt::format("tensor {} is missing", name));
+      if (info->dtype != DType::f32 || info->shape != wanted.shape) {
+        refuse_model(origin, fmt::format("tensor {} is {} [{}], not F32 [{}]", name, to_string(info->dtype),
+                                         fmt::join(info->shape, ", "), fmt::join(wanted.shape, ", ")));
+      }
+    }
+  }
+  if (archive.tensors().size() != kind.prefixes.size() * network.layout().entries().size()) {
+    refuse_model(origin, "it holds tensors that the model does not have");
+  }
+}
+
+LanguageModel build(ModelSpec spec, const TensorArchive& archive, const ArchiveKind& kind, const std::string& origin) {
+  FeatureBank bank(std::move(spec.lexicon), spec.features);
+  require_tensors(archive, spec, spec.options.fusion ? bank.size() : 0, kind, origin);
+  LanguageModel model =
+      ModelAccess::unfilled(spec.options, std::move(spec.vocabulary), std::move(bank), std::move(spec.tokenizer));
+  ModelAccess::change_weights(model, [&](ParameterBlock& weights) {
+    for (const ParameterInfo& info : ModelAccess::network(model).layout().entries()) {
+      const std::span<const float> values = archive.floats(info.name);
+      if (!all_finite(values)) {
+        refuse_model(origin, fmt::format("tensor {} holds numbers that are not finite", info.name));
+      }
+      std::copy(values.begin(), values.end(), weights.vector(info));
+    }
+  });
+  model.set_seen(std::move(spec.seen));
+  model.set_knob_support(std::move(spec.knob_support));
+  return model;
+}
+
+}  // namespace
+
+void require_finite(std::string_view name, std::span<const float> values) {
+  if (all_finite(values)) return;
+  throw Error(fmt::format(
+      "{} holds a number that is not finite, so it is not saved; try a lower training.learning_rate", name));
+}
+
+void add_model(TensorArchiveWriter& writer, std::string_view format, const LanguageModel& model,
+               const std::string& config) {
+  writer.set_metadata("format", std::string(format));
+  if (!config.empty()) writer.set_metadata("config", config);
+  for (const auto& [key, value] : to_metadata(spec_of(model))) writer.set_metadata(key, value);
+  for (const NamedParameter& parameter : model.parameters()) {
+    require_finite(parameter.name, parameter.values);
+    writer.add(std::string(parameter.name), {parameter.shape.begin(), parameter.shape.end()}, parameter.values);
+  }
+}
+
+void save_checkpoint(const std::filesystem::path& path, const LanguageModel& model, const Experiment& experiment) {
+  save_checkpoint(path, model, to_toml(experiment));
+}
+
+void save_checkpoint(const std::filesystem::path& path, const LanguageModel& model, const std::string& config) {
+  TensorArchiveWriter writer;
+  add_model(writer, kModelFormat, model, config);
+  writer.add_checksum();
+  writer.save(path);
+}
+
+Checkpoint load_checkpoint(const std::filesystem::path& path) {
+  std::error_code ignored;
+  const std::filesystem::path file = std::filesystem::is_directory(path, ignored) ? RunFiles{path}.model() : path;
+  return parse_checkpoint(TensorArchive::load(file), file.string());
+}
+
+Checkpoint parse_checkpoint(const TensorArchive& archive, const std::string& origin, const ArchiveKind& kind) {
+  const auto format = archive.metadata().find("format");
+  const bool is_first = format != archive.metadata().end() && format->second == kind.first_format;
+  if (!is_first && (format == archive.metadata().end() || format->second != kind.format)) {
+    refuse_model(origin, fmt::format("its metadata does not say format {} or {}", kind.format, kind.first_format));
+  }
+  ModelSpec spec = is_first ? parse_first_spec(archive, origin) : parse_model_spec(archive.metadata(), origin);
+  const auto config = archive.metadata().find("config");
+  return {.model = build(std::move(spec), archive, kind, origin),
+          .config = config == archive.metadata().end() ? "" : config->second,
+          .origin = origin};
+}
+
+Experiment Checkpoint::experiment() const {
+  if (config.empty()) {
+    throw Error(fmt::format("{}: does not say what the model was trained on; name a model that does", origin));
+  }
+  const Experiment trained = parse_experiment(config, origin + ": metadata config");
+  Experiment here = trained;
+  here.model = model.options();
+  here.features = model.feature_bank().options();
+  for (const Key& key : experiment_keys()) {
+    if (key.section != "model" && key.section != "features") continue;
+    const std::string said = to_toml(key.get(trained));
+    const std::string found = to_toml(key.get(here));
+    if (said == found) continue;
+    refuse_model(origin,
+                 fmt::format("metadata config says {} = {}, but the model has {}", key.full_name(), said, found));
+  }
+  return trained;
+}
+
+std::optional<Experiment> Checkpoint::find_experiment() const {
+  try {
+    return experiment();
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+}  // namespace semfuse

@@ -1,0 +1,292 @@
+#include "semfuse/training_run.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cmath>
+#include <new>
+#include <utility>
+
+#include "config/lexicon_source.h"
+#include "features/knob_support.h"
+#include "io/file.h"
+#include "io/output_folder.h"
+#include "kernels/instruction_set.h"
+#include "run/checkpoints.h"
+#include "run/run_folder.h"
+#include "run/run_log.h"
+#include "run/run_log_writer.h"
+#include "semfuse/assembly.h"
+#include "semfuse/error.h"
+
+namespace semfuse {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+LoggedEvaluation logged(const StepReport& report, const Evaluation& evaluation) {
+  return {.step = report.step,
+          .epoch = report.epoch,
+          .attention = std::string(to_string(evaluation.attention)),
+          .perplexity = evaluation.perplexity,
+          .seen_only_perplexity = evaluation.seen_only_perplexity,
+          .feature_mse = evaluation.feature_mse};
+}
+
+// What the options say, and for the rest what `before` has.
+CheckpointSettings checkpoint_settings(const TrainingRunOptions& options, const CheckpointSettings& before = {}) {
+  const CheckpointSettings settings{.every = options.checkpoint_every.value_or(before.every),
+                                    .keep = options.keep.value_or(before.keep)};
+  if (settings.every == 0 || settings.keep == 0) throw Error("checkpoint_every and keep must be above 0");
+  return settings;
+}
+
+// A run has a copy of its lexicon beside its configuration.
+Experiment with_kept_lexicon(Experiment experiment) {
+  if (!is_builtin_lexicon(experiment.lexicon)) experiment.lexicon = RunFiles::kLexicon;
+  return experiment;
+}
+
+// What a model is does not change by going on from it.
+Experiment with_initial_model(Experiment experiment) {
+  if (experiment.init.empty()) return experiment;
+  experiment.init = std::filesystem::absolute(experiment.init).lexically_normal().string();
+  const Checkpoint init = load_checkpoint(experiment.init);
+  experiment.model = init.model.options();
+  experiment.features = init.model.feature_bank().options();
+  return experiment;
+}
+
+Assembly assembled(const Experiment& experiment, const TrainingRunOptions& options) {
+  if (experiment.init.empty()) return assemble(experiment, options.threads, options.on_data);
+  const Checkpoint init = load_checkpoint(experiment.init);
+  return assemble(experiment, options.threads, options.on_data, &init.model);
+}
+
+}  // namespace
+
+struct TrainingRun::State {
+  // `wanted` is `kept` with a lexicon that is there to be read.
+  State(Experiment kept, const Experiment& wanted, std::filesystem::path folder, const TrainingRunOptions& run_options,
+        bool is_resumed)
+      : experiment(std::move(kept)),
+        files{std::move(folder)},
+        options(run_options),
+        resumed(is_resumed),
+        assembly(assembled(wanted, run_options)),
+        trainer(assembly.new_trainer()) {
+    if (resumed) {
+      require_same_data();
+      finished = is_finished(files, experiment, assembly.model, trainer);
+      return;
+    }
+    experiment.data.fingerprint = assembly.data.fingerprint;
+    warnings = assembly.data.notes;
+    if (is_builtin_lexicon(wanted.lexicon)) return;
+    if (assembly.model.tokenizer() == nullptr) warnings = lexicon_gaps(assembly.model, wanted.lexicon);
+    lexicon_text = read_text(wanted.lexicon);
+  }
+
+  void require_same_data() const {
+    if (experiment.data.fingerprint == assembly.data.fingerprint) return;
+    throw Error(
+        fmt::format("{}: its files ({}) changed since it began; put them back, or train anew with `--config {}`",
+                    files.folder.string(), fmt::join(experiment.data.train, ", "), files.config().string()));
+  }
+
+  // Once the callback said false, the run is to stop.
+  void tell(const RunEvent& event) { go_on = (!on_event || on_event(event)) && go_on; }
+  void warn(const std::string& text) { tell(RunWarning{text}); }
+
+  std::unique_ptr<RunFolder> open_folder();
+  void train(RunFolder& folder, Checkpoints& checkpoints);
+  void recall(RunFolder& folder);
+  StepReport step(RunLogWriter& log);
+  void end_epoch(const StepReport& report, RunFolder& folder, RunLogWriter& log);
+
+  Experiment experiment;  // As the folder has it.
+  const RunFiles files;
+  const TrainingRunOptions options;
+  const bool resumed;
+  Assembly assembly;
+  Trainer trainer;
+  bool finished = false;              // Before run().
+  std::vector<std::string> warnings;  // Of data and lexicon.
+  std::string logged_set;             // The instruction set of the steps before; empty if none is known.
+  std::string lexicon_text;           // Of a new run with a lexicon of its own.
+
+  CheckpointSettings settings;
+  RunCallback on_event;
+  bool go_on = true;
+  RunOutcome outcome;
+  std::uint64_t new_tokens = 0;  // Of the steps of this run().
+  double training_seconds = 0.0;
+};
+
+std::unique_ptr<RunFolder> TrainingRun::State::open_folder() {
+  if (!resumed) {
+    settings = checkpoint_settings(options);
+    return std::make_unique<RunFolder>(files.folder, experiment, settings, lexicon_text);
+  }
+  auto folder = std::make_unique<RunFolder>(files.folder);
+  CheckpointStore store(files.checkpoints());
+  const CheckpointSettings before = store.load_settings();
+  settings = checkpoint_settings(options, before);
+  if (settings != before) store.save_settings(settings);
+  return folder;
+}
+
+// What the run did before it was stopped, as its log has it.
+void TrainingRun::State::recall(RunFolder& folder) {
+  folder.describe_model();
+  const std::string log = folder.rewind_log(outcome.steps);
+  RunHistory history;
+  try {
+    history = parse_run_log(log, files.log().string());
+    if (history.steps.size() != outcome.steps) {
+      warn(fmt::format("{}: has {} of the {} steps before; the others are missing from the log", files.log().string(),
+                       history.steps.size(), outcome.steps));
+    }
+  } catch (const Error& error) {
+    warn(error.what());
+  }
+  for (const LoggedStep& step : history.steps) outcome.tokens += step.num_tokens;
+  outcome.evaluations = std::move(history.evaluations);
+  logged_set = history.instruction_set;
+  if (!logged_set.empty() && logged_set != instruction_set()) {
+    warn(
+        fmt::format("{}: the steps before ran with {}, this processor has {}; bits may differ from those of a run on "
+                    "one kind of processor",
+                    files.log().string(), logged_set, instruction_set()));
+  }
+}
+
+void TrainingRun::State::train(RunFolder& folder, Checkpoints& checkpoints) {
+  if (resumed) recall(folder);
+  RunLogWriter log(files.log());
+  if (logged_set != instruction_set()) log.add_start(outcome.steps, instruction_set());
+  if (!folder.has_model()) folder.save(assembly.model, experiment, "the initial model");
+  while (!trainer.done() && go_on) {
+    const StepReport report = step(log);
+    if (report.ends_epoch) end_epoch(report, folder, log);
+    if (const std::optional<std::string> failure = checkpoints.after_step(log)) warn(*failure);
+  }
+  log.flush();
+  if (!trainer.done()) outcome.not_saved = checkpoints.save(log).value_or("");
+  outcome.saved_step = checkpoints.saved_step();
+}
+
+StepReport TrainingRun::State::step(RunLogWriter& log) {
+  const auto begin = Clock::now();
+  const StepReport report = trainer.step();
+  const double seconds = seconds_since(begin);
+  outcome.steps = report.step;
+  outcome.tokens += report.num_tokens;
+  new_tokens += report.num_tokens;
+  training_seconds += seconds;
+  log.add(report, seconds);
+  tell(RunStep{.report = report, .seconds = seconds});
+  return report;
+}
+
+void TrainingRun::State::end_epoch(const StepReport& report, RunFolder& folder, RunLogWriter& log) {
+  const Evaluation evaluation = assembly.evaluate();
+  const bool finite = std::isfinite(evaluation.perplexity);
+  outcome.evaluations.push_back(logged(report, evaluation));
+  log.add(outcome.evaluations.back());
+  log.flush();
+  try {
+    if (finite) folder.save(assembly.model, experiment, fmt::format("the model after epoch {}", report.epoch));
+    // Before the last checkpoint: should there be no room for that, the run is finished all the same.
+    if (finite && trainer.done()) log.add_finished(report.step);
+  } catch (const Error& error) {
+    if (trainer.done() || folder.is_gone()) throw;
+    warn(fmt::format("{}; training goes on and tries again after the next epoch", error.what()));
+  }
+  tell(RunEvaluation{.report = report, .evaluation = evaluation, .finite = finite});
+}
+
+TrainingRun::TrainingRun(std::unique_ptr<State> state) : state_(std::move(state)) {}
+
+TrainingRun::TrainingRun(const Experiment& experiment, const std::filesystem::path& folder,
+                         const TrainingRunOptions& options)
+    : TrainingRun(new_state(with_initial_model(experiment), OutputFolder::checked(folder), options)) {}
+
+std::unique_ptr<TrainingRun::State> TrainingRun::new_state(const Experiment& experiment,
+                                                           const std::filesystem::path& folder,
+                                                           const TrainingRunOptions& options) {
+  return std::make_unique<State>(with_kept_lexicon(experiment), experiment, folder, options, false);
+}
+
+TrainingRun TrainingRun::resume(const std::filesystem::path& folder, const TrainingRunOptions& options) {
+  const RunFiles files{RunFolder::existing(folder)};
+  const Experiment wanted = load_experiment(files.config());
+  Experiment kept = with_kept_lexicon(wanted);
+  // A run of a time when the lexicon was no part of the configuration.
+  Experiment source = wanted;
+  std::error_code ignored;
+  if (is_builtin_lexicon(wanted.lexicon) && std::filesystem::exists(files.lexicon(), ignored)) {
+    source.lexicon = files.lexicon().string();
+  }
+  return TrainingRun(std::make_unique<State>(std::move(kept), source, files.folder, options, true));
+}
+
+TrainingRun::TrainingRun(TrainingRun&&) noexcept = default;
+TrainingRun::~TrainingRun() = default;
+
+const std::filesystem::path& TrainingRun::folder() const {
+  return state_->files.folder;
+}
+std::filesystem::path TrainingRun::model_path() const {
+  return state_->files.model();
+}
+const Experiment& TrainingRun::experiment() const {
+  return state_->experiment;
+}
+const LanguageModel& TrainingRun::model() const {
+  return state_->assembly.model;
+}
+std::uint64_t TrainingRun::total_steps() const {
+  return state_->trainer.total_steps();
+}
+std::size_t TrainingRun::num_texts() const {
+  return state_->assembly.data.num_train();
+}
+bool TrainingRun::finished() const {
+  return state_->finished;
+}
+
+RunOutcome TrainingRun::run(const RunCallback& on_event) {
+  State& s = *state_;
+  s.on_event = on_event;
+  const std::unique_ptr<RunFolder> folder = s.open_folder();
+  Checkpoints checkpoints(*folder, s.settings, s.experiment, s.assembly.model, s.trainer);
+  std::vector<std::string> damaged;
+  const std::string where = s.resumed ? checkpoints.resume(damaged) : "";
+  s.outcome.first_step = s.outcome.steps = s.trainer.state().step;
+  try {
+    s.tell(RunStarted{.first_step = s.outcome.first_step, .total_steps = s.trainer.total_steps(), .resumed = where});
+    for (const std::string& text : damaged) s.warn(text);
+    for (const std::string& text : s.warnings) s.warn(text);
+    for (const Knob& knob : s.assembly.model.options().knobs) {
+      for (const std::string& gap : support_gaps(knob, s.assembly.model.knob_support()))
+        s.warn(fmt::format("knob {}: {}, so nothing there can be asked for", knob.name, gap));
+    }
+    s.train(*folder, checkpoints);
+  } catch (const std::bad_alloc&) {
+    throw Error(fmt::format("not enough memory for training this model; {}", folder->holds()));
+  } catch (const Error& error) {
+    throw Error(fmt::format("{}; {}", error.what(), folder->holds()));
+  }
+  s.outcome.finished = s.trainer.done();
+  s.outcome.skipped = s.trainer.state().skipped;
+  s.outcome.tokens_per_second = static_cast<double>(s.new_tokens) / std::max(s.training_seconds, 1e-9);
+  s.outcome.model = folder->holds();
+  return s.outcome;
+}
+
+}  // namespace semfuse

@@ -1,0 +1,36 @@
+// What a tokenizer is made of, and its file.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "semfuse/tokenizer.h"
+
+namespace semfuse {
+
+inline constexpr std::size_t kMaxTokenizerSize = std::size_t{1} << 20;  // Entries.
+
+// Two tokens that become one wherever they stand side by side inside a word.
+struct Merge {
+  TokenId left = 0;
+  TokenId right = 0;
+  TokenId result = 0;
+
+  bool operator==(const Merge&) const = default;
+};
+
+struct TokenizerParts {
+  TokenizerKind kind = TokenizerKind::bytes;
+  std::vector<std::string> surfaces;  // By id: three empty ones, 256 bytes, then words or pieces.
+  std::vector<Merge> merges;  // Of pieces, one for each after the bytes, in their order; the first is applied first.
+
+  // The specials and the bytes.
+  static TokenizerParts of_bytes();
+};
+
+// tokenizer.json, see Tokenizer::to_json() and parse().
+std::string tokenizer_json(const TokenizerParts& parts);
+TokenizerParts parse_tokenizer_json(std::string_view json, std::string_view origin);
+
+}  // namespace semfuse

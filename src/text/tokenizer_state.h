@@ -1,0 +1,29 @@
+// What a Tokenizer holds.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "text/piece_cutter.h"
+#include "text/surface_table.h"
+#include "text/tokenizer_parts.h"
+
+namespace semfuse {
+
+struct Tokenizer::State {
+  explicit State(TokenizerParts parts_in);
+  State(const State&) = delete;  // The table refers to the parts.
+  State& operator=(const State&) = delete;
+
+  const std::string& surface(TokenId id, std::size_t index) const;
+  // Of words and pieces.
+  void append_word(std::string_view word, std::uint32_t begin, std::vector<Token>& tokens) const;
+
+  TokenizerParts parts;
+  std::optional<SurfaceTable> words;
+  std::optional<PieceCutter> pieces;
+};
+
+}  // namespace semfuse

@@ -1,0 +1,68 @@
+#include "semfuse/tokenizer_trainer.h"
+
+#include <fmt/format.h>
+
+#include "semfuse/error.h"
+#include "text/piece_trainer.h"
+#include "text/tokenizer_state.h"
+#include "text/word_counts.h"
+#include "text/word_splitter.h"
+
+namespace semfuse {
+namespace {
+
+constexpr std::size_t kLongestWord = 256;
+constexpr std::uint64_t kFewest = 2;  // A word that occurs once is better learned byte by byte.
+
+TokenizerParts frequent_words(const WordCounts& counts, std::size_t size) {
+  TokenizerParts parts = TokenizerParts::of_bytes();
+  parts.kind = TokenizerKind::words;
+  for (const CountedWord* word : counts.sorted()) {
+    if (parts.surfaces.size() == size || word->count < kFewest) break;
+    if (word->word.size() > 1) parts.surfaces.push_back(word->word);
+  }
+  return parts;
+}
+
+}  // namespace
+
+struct TokenizerTrainer::State {
+  WordCounts counts;
+};
+
+TokenizerTrainer::TokenizerTrainer(std::size_t max_words)
+    : state_(std::make_unique<State>(State{.counts = WordCounts(max_words)})) {}
+
+TokenizerTrainer::TokenizerTrainer(TokenizerTrainer&&) noexcept = default;
+TokenizerTrainer& TokenizerTrainer::operator=(TokenizerTrainer&&) noexcept = default;
+TokenizerTrainer::~TokenizerTrainer() = default;
+
+void TokenizerTrainer::add(std::string_view text) {
+  while (!text.empty()) {
+    const std::size_t length = first_word_length(text);
+    if (length <= kLongestWord) state_->counts.add(text.substr(0, length));
+    text.remove_prefix(length);
+  }
+}
+
+void TokenizerTrainer::add(const TokenizerTrainer& other) {
+  for (const auto& [word, count] : other.state_->counts.words()) state_->counts.add(word, count);
+}
+
+Tokenizer TokenizerTrainer::make(TokenizerKind kind, std::size_t size) const {
+  if (size < Tokenizer::kSmallestSize || size > kMaxTokenizerSize) {
+    throw Error(fmt::format("a vocabulary of {} entries cannot be made; choose {} (the bytes alone) to {}", size,
+                            Tokenizer::kSmallestSize, kMaxTokenizerSize));
+  }
+  switch (kind) {
+    case TokenizerKind::words:
+      return Tokenizer(std::make_shared<const Tokenizer::State>(frequent_words(state_->counts, size)));
+    case TokenizerKind::pieces:
+      return Tokenizer(std::make_shared<const Tokenizer::State>(train_pieces(state_->counts.words(), size)));
+    case TokenizerKind::bytes:
+      break;
+  }
+  return Tokenizer::bytes();
+}
+
+}  // namespace semfuse

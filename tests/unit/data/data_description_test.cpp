@@ -1,0 +1,158 @@
+#include "data/data_description.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "data/distinct_texts.h"
+#include "data/text_hash.h"
+#include "data/word_scan.h"
+#include "semfuse/error.h"
+#include "support/temporary_folder.h"
+
+namespace semfuse {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+class Describe : public testing::Test {
+ protected:
+  std::filesystem::path file(const std::string& name, const std::string& bytes) {
+    std::ofstream(folder_ / name, std::ios::binary) << bytes;
+    return folder_ / name;
+  }
+  DataDescription of(const std::string& name, const std::string& bytes, const DescribeOptions& options = {}) {
+    return describe_data({file(name, bytes)}, options);
+  }
+  static std::vector<std::string> knobs(const DataDescription& data) {
+    std::vector<std::string> knobs;
+    for (const KnobProposal& knob : data.knobs) knobs.push_back(knob.knob);
+    return knobs;
+  }
+  TemporaryFolder folder_;
+};
+
+std::string labelled_rows() {
+  std::string text = "id\ttext\tstars\ttopic\tlabel\tscore\tnote\n";
+  for (int i = 0; i < 200; ++i) {
+    text += fmt::format("{}\ttext number {} {}\t{}\t{}\t{}\t{}\tnote {} of these\n", 100 + i, i % 150,
+                        i % 2 == 0 ? '!' : '.', 1 + i % 5,
+                        i % 3 == 0   ? "world news"
+                        : i % 3 == 1 ? "food"
+                                     : "sport",
+                        i % 4 == 0 ? "neg" : "pos", 0.123456 + i, i);
+  }
+  return text;
+}
+
+TEST_F(Describe, CountsTextsAndTheirLengths) {
+  const DataDescription data =
+      of("a.txt", "one two three.\n\none two three.\nfour!\nwhat\xFF\n \nlonger: it's a well-made one?\n");
+  EXPECT_EQ(data.texts, 4U);
+  EXPECT_EQ(data.empty, 2U);
+  EXPECT_EQ(data.repeated, 1U);
+  EXPECT_TRUE(data.repeated_exact);
+  EXPECT_EQ(data.text_bytes, 14U * 2 + 5 + 29);
+  EXPECT_EQ(data.lengths.quantile(0.0), 2U);
+  EXPECT_EQ(data.lengths.quantile(0.5), 4U);
+  EXPECT_EQ(data.lengths.quantile(1.0), 7U);
+  EXPECT_DOUBLE_EQ(data.lengths.mean(), (4 + 4 + 2 + 7) / 4.0);
+  EXPECT_THAT(data.final_marks, ElementsAre(2, 1, 1));
+  ASSERT_EQ(data.faults.size(), 1U);
+  EXPECT_EQ(data.faults[0].kind, RowFault::Kind::not_utf8);
+  EXPECT_THAT(data.faults[0].first, ElementsAre(HasSubstr("a.txt:5: byte 5 is not UTF-8")));
+  EXPECT_TRUE(data.columns.empty());
+}
+
+TEST_F(Describe, TellsColumnsApart) {
+  const DataDescription data = of("a.tsv", labelled_rows());
+  EXPECT_EQ(data.text_column.name, "text");
+  EXPECT_EQ(data.repeated, 50U);
+  std::vector<std::string> kinds;
+  for (const ColumnSummary& column : data.columns) {
+    kinds.push_back(fmt::format("{} {}", column.name(), to_string(column.kind())));
+  }
+  EXPECT_THAT(kinds,
+              ElementsAre("id number", "stars number", "topic label", "label label", "score number", "note text"));
+  EXPECT_EQ(data.columns[1].low(), 1.0);
+  EXPECT_EQ(data.columns[1].high(), 5.0);
+  EXPECT_TRUE(data.columns[1].whole());
+  EXPECT_THAT(data.columns[3].values(), ElementsAre(testing::Pair("pos", 150U), testing::Pair("neg", 50U)));
+  EXPECT_TRUE(data.columns[0].values().empty());
+  EXPECT_THAT(knobs(data),
+              ElementsAre("stars: scalar of column stars from 1 to 5",
+                          "topic: distribution of column topic over food, sport, world news",
+                          "label: probability of column label", "score: scalar of column score from 0 to 200",
+                          "mark: distribution of final_mark over . !"));
+}
+
+TEST_F(Describe, JoinsSeveralFilesByTheNamesOfColumns) {
+  std::string objects;
+  for (int i = 0; i < 10; ++i)
+    objects += fmt::format("{{\"body\": \"text {}\", \"ok\": {}, \"list\": []}}\n", i, i % 2 == 0);
+  const auto a = file("a.jsonl", objects);
+  const auto b = file("b.csv", "ok,body\ntrue,\"x, y\"\n");
+  std::vector<std::uint64_t> totals;
+  const DataDescription data = describe_data({a, b});
+  EXPECT_EQ(data.files.size(), 2U);
+  EXPECT_EQ(data.files[1].texts, 1U);
+  ASSERT_EQ(data.columns.size(), 2U);
+  EXPECT_EQ(data.columns[0].filled(), 11U);
+  EXPECT_EQ(data.columns[1].kind(), ColumnKind::nested);
+  EXPECT_THAT(knobs(data), testing::Contains("ok: probability of column ok"));
+  EXPECT_THROW(describe_data({a, file("c.tsv", "text\nx\n")}), Error);
+  EXPECT_THROW(describe_data({file("d.txt", "")}), Error);
+  EXPECT_THROW(describe_data({}), Error);
+}
+
+TEST_F(Describe, HostileNamesAndLabelsBecomeNoKnobs) {
+  std::string text = "text\tStar Rating\tevil\"]\tlab\n";
+  for (int i = 0; i < 20; ++i)
+    text += fmt::format("some text\t{}\t{}\t{}\n", i % 3, i % 3, i % 2 == 0 ? "a,b" : "c\x1b[31m");
+  EXPECT_TRUE(knobs(of("a.tsv", text)).empty());
+}
+
+TEST_F(Describe, DraftsAConfigurationThatNamesFilesAsSeenFromIt) {
+  std::filesystem::create_directory(folder_ / "sub");
+  const DataDescription data = of("a \"b\".tsv", labelled_rows());
+  const std::string draft = draft_configuration(data, folder_ / "sub");
+  EXPECT_THAT(draft, HasSubstr("\"../a \\\"b\\\".tsv\""));
+  EXPECT_THAT(draft, HasSubstr("text = \"text\"\n"));
+  EXPECT_THAT(draft, HasSubstr("  \"stars\",\n  \"topic\",\n  \"label\",\n  \"score\",\n]"));
+  EXPECT_THAT(draft, HasSubstr("  \"stars: scalar of column stars from 1 to 5\",\n"));
+}
+
+TEST(WordScan, CutsTextsIntoWordsAndMarks) {
+  const auto words = [](std::string_view text) {
+    std::string joined;
+    for_each_word(text, [&](std::string_view word) { joined += std::string(word) + '|'; });
+    return joined;
+  };
+  EXPECT_EQ(words("It's a well-made (thing)."), "It's|a|well-made|(|thing|)|.|");
+  EXPECT_EQ(words("\xE2\x80\x9Cgr\xC3\xB6\xC3\x9F"
+                  "er\xE2\x80\x9D, isn\xE2\x80\x99t"),
+            "\xE2\x80\x9C|gr\xC3\xB6\xC3\x9F"
+            "er|\xE2\x80\x9D|,|isn\xE2\x80\x99t|");
+  EXPECT_EQ(words(" \t\n"), "");
+}
+
+TEST(DistinctTexts, CountsAndThenEstimatesRepeats) {
+  DistinctTexts all, few(1000);
+  for (int i = 0; i < 60000; ++i) {
+    const std::uint64_t hash = text_hash(fmt::format("text {}", i % 40000));
+    all.add(hash);
+    few.add(hash);
+  }
+  EXPECT_TRUE(all.exact());
+  EXPECT_EQ(all.distinct(), 40000U);
+  EXPECT_EQ(all.repeated(), 20000U);
+  EXPECT_FALSE(few.exact());
+  EXPECT_NEAR(static_cast<double>(few.distinct()), 40000.0, 4000.0);
+  EXPECT_NEAR(static_cast<double>(few.repeated()), 20000.0, 3000.0);
+}
+
+}  // namespace
+}  // namespace semfuse

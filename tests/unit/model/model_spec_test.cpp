@@ -1,0 +1,176 @@
+#include "model/model_spec.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <nlohmann/json.hpp>
+
+#include "model/model_access.h"
+#include "semfuse/error.h"
+#include "support/small_language_model.h"
+
+namespace semfuse {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+
+// No value is the default one, so whatever is not stored shows.
+ModelSpec unusual_spec() {
+  return {
+      .options = {.width = 12,
+                  .layers = 3,
+                  .heads = 2,
+                  .feed_forward = 7,
+                  .dropout = 1.0 / 3.0,
+                  .attention = AttentionMask::causal,
+                  .fusion = true,
+                  .feature_head = 5,
+                  .gate = false,
+                  .output_features = true,
+                  .open_vocabulary = true,
+                  .share_class_mass = true,
+                  .knobs = {parse_knob("warmth: probability of warmth"),
+                            parse_knob("size: scalar of length from 0.1 to 16")}},
+      .features = {.bank = FeatureSet::semfuse,
+                   .kernel = MembershipKernel::gaussian,
+                   .kernel_base = 0.7,
+                   .centers = {0.1, 0.1 + 0.2, 0.9},
+                   .bandwidth = 1.0 / 7.0,
+                   .learn_kernel = true,
+                   .exclamation_nudge = 0.05},
+      .vocabulary = Vocabulary({"<pad>", "<bos>", "<eos>", "zebra", "a \"quoted\" caf\xC3\xA9"}),
+      .lexicon = Lexicon(
+          {{.word = "zebra", .word_class = WordClass::kAdjective, .polarity = -1.0 / 3.0, .more = {{"warmth", 0.25}}},
+           {.word = "not in the vocabulary", .word_class = "own"}}),
+      .seen = {true, true, true, false, true},
+      .knob_support = {{"size", {0.1, 1.0 / 3.0}}}};
+}
+
+std::string refusal(const Metadata& metadata) {
+  try {
+    parse_model_spec(metadata, "m");
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+// What is said of a spec with this change to its JSON.
+std::string refusal(const std::function<void(nlohmann::json&)>& change) {
+  Metadata metadata = to_metadata(unusual_spec());
+  nlohmann::json spec = nlohmann::json::parse(metadata["spec"]);
+  change(spec);
+  metadata["spec"] = spec.dump();
+  return refusal(metadata);
+}
+
+TEST(ModelSpec, ReadsWhatWasWritten) {
+  const ModelSpec spec = unusual_spec();
+  const Metadata metadata = to_metadata(spec);
+  const ModelSpec found = parse_model_spec(metadata, "m");
+  EXPECT_EQ(to_metadata(found), metadata);
+  EXPECT_EQ(found.options.dropout, spec.options.dropout);
+  EXPECT_EQ(found.options.knobs, spec.options.knobs);
+  EXPECT_EQ(found.features.centers, spec.features.centers);
+  EXPECT_EQ(found.features.bandwidth, spec.features.bandwidth);
+  EXPECT_EQ(found.vocabulary.entries(), spec.vocabulary.entries());
+  EXPECT_EQ(found.lexicon.entries(), spec.lexicon.entries());
+  EXPECT_EQ(found.seen, spec.seen);
+  EXPECT_EQ(found.knob_support, spec.knob_support);
+}
+
+TEST(ModelSpec, IsThatOfItsModel) {
+  const ModelSpec spec = unusual_spec();
+  LanguageModel model(spec.options, spec.vocabulary, FeatureBank(spec.lexicon, spec.features), 1);
+  model.set_seen(spec.seen);
+  model.set_knob_support(spec.knob_support);
+  EXPECT_EQ(to_metadata(spec_of(model)), to_metadata(spec));
+}
+
+TEST(ModelSpec, WordsThatAreNotUtf8AreNotWritten) {
+  ModelSpec spec = unusual_spec();
+  spec.vocabulary = Vocabulary({"<pad>", "<bos>", "<eos>", "\xFF", "b"});
+  EXPECT_THROW(to_metadata(spec), Error);
+}
+
+TEST(ModelSpec, AnUnfilledModelHasNoNumbersOfItsOwn) {
+  const ModelSpec spec = unusual_spec();
+  const LanguageModel model =
+      ModelAccess::unfilled(spec.options, spec.vocabulary, FeatureBank(spec.lexicon, spec.features));
+  for (const NamedParameter& parameter : model.parameters()) {
+    for (const float value : parameter.values) ASSERT_EQ(value, 0.0f) << parameter.name;
+  }
+}
+
+TEST(ModelSpec, WhatIsMissingWrongOrUnknownIsRefusedByName) {
+  const nlohmann::json whole = nlohmann::json::parse(to_metadata(unusual_spec())["spec"]);
+  const auto one_line = [](const std::string& part) {
+    return AllOf(StartsWith("m: metadata spec"), HasSubstr(part), HasSubstr("damaged"), Not(HasSubstr("\n")));
+  };
+  for (const char* section : {"model", "features"}) {
+    EXPECT_THAT(refusal([&](nlohmann::json& spec) { spec[section] = 1; }), one_line(section));
+    for (const auto& [name, value] : whole[section].items()) {
+      EXPECT_THAT(refusal([&](nlohmann::json& spec) { spec[section].erase(name); }), one_line(name + " is missing"));
+      for (const nlohmann::json& wrong : {nlohmann::json(nullptr), nlohmann::json::object()}) {
+        EXPECT_THAT(refusal([&](nlohmann::json& spec) { spec[section][name] = wrong; }), one_line(name)) << wrong;
+      }
+    }
+    EXPECT_THAT(refusal([&](nlohmann::json& spec) { spec[section]["new\n"] = 1; }), one_line("\"new\\n\""));
+  }
+  for (const nlohmann::json& version : {nlohmann::json(2), nlohmann::json("1"), nlohmann::json()}) {
+    EXPECT_THAT(refusal([&](nlohmann::json& spec) { spec["version"] = version; }), one_line("version"));
+  }
+  EXPECT_THAT(refusal([](nlohmann::json& spec) { spec = 3; }), one_line("version"));
+  EXPECT_THAT(refusal([](nlohmann::json& spec) { spec["more"] = 3; }), one_line("version"));
+}
+
+TEST(ModelSpec, ValuesThatNoModelCanHaveAreRefused) {
+  const auto model = [](const char* name, const nlohmann::json& value) {
+    return refusal([&](nlohmann::json& spec) { spec["model"][name] = value; });
+  };
+  const auto features = [](const char* name, const nlohmann::json& value) {
+    return refusal([&](nlohmann::json& spec) { spec["features"][name] = value; });
+  };
+  for (const char* size : {"width", "layers", "heads", "feed_forward", "feature_head"}) {
+    for (const nlohmann::json& wrong : {nlohmann::json(0), nlohmann::json(-2), nlohmann::json(2.0),
+                                        nlohmann::json(1 << 21), nlohmann::json(~std::uint64_t{0})}) {
+      EXPECT_THAT(model(size, wrong), HasSubstr("whole number from 1")) << size << wrong;
+    }
+  }
+  EXPECT_THAT(model("heads", 5), HasSubstr("multiple of heads"));
+  EXPECT_THAT(model("dropout", 1.0), HasSubstr("dropout"));
+  EXPECT_THAT(model("fusion", false), HasSubstr("need fusion"));
+  EXPECT_THAT(model("attention", "sideways"), HasSubstr("\"sideways\""));
+  EXPECT_THAT(model("knobs", {"one\ntwo"}), AllOf(HasSubstr("metadata spec"), Not(HasSubstr("\n"))));
+  EXPECT_THAT(model("knobs", {"a: probability of x", "a: probability of y"}), HasSubstr("two knobs"));
+  EXPECT_THAT(features("bandwidth", 0), HasSubstr("bandwidth"));
+  EXPECT_THAT(features("centers", {0.5, 0.4, 0.6}), HasSubstr("centers"));
+  EXPECT_THAT(features("centers", {0.5, 0.6}), HasSubstr("three numbers"));
+  EXPECT_THAT(features("names", {"is_noun"}), HasSubstr("other features"));
+}
+
+// The file is named once, whatever entry is wrong.
+TEST(ModelSpec, AMessageNamesTheFileOnce) {
+  for (const char* key : {"spec", "vocabulary", "lexicon", "unseen", "knob_support"}) {
+    for (const char* text : {"3", "[", "[3]", "[{}]", "[\"<pad>\"]", "[\"zebra\", \"zebra\"]"}) {
+      Metadata metadata = to_metadata(unusual_spec());
+      metadata[key] = text;
+      const std::string message = refusal(metadata);
+      if (message == "accepted") continue;  // "zebra" may be unseen twice.
+      EXPECT_THAT(message, StartsWith("m: metadata " + std::string(key)));
+      EXPECT_EQ(message.find("m: metadata", 1), std::string::npos) << message;
+      EXPECT_EQ(message.find('\n'), std::string::npos) << message;
+    }
+    Metadata metadata = to_metadata(unusual_spec());
+    metadata.erase(key);
+    const bool may_be_missing = std::string(key) == "unseen" || std::string(key) == "knob_support";
+    EXPECT_THAT(refusal(metadata), may_be_missing ? HasSubstr("accepted") : HasSubstr("is missing"));
+  }
+}
+
+}  // namespace
+}  // namespace semfuse
