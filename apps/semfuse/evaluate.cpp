@@ -5,6 +5,8 @@
 #include <optional>
 
 #include "command.h"
+#include "data/sentence_dataset.h"
+#include "ngram_comparison.h"
 #include "semfuse/checkpoint.h"
 #include "semfuse/error.h"
 #include "semfuse/evaluation.h"
@@ -22,6 +24,7 @@ struct Options {
   std::optional<std::string> seed;
   std::optional<std::string> sentences;
   std::vector<std::string> data;
+  std::optional<std::string> against;
   std::optional<std::string> threads;
   bool json = false;
 };
@@ -147,14 +150,31 @@ std::string as_text(const Terminal& terminal, const Experiment& experiment, cons
   return text + more_metrics(terminal, metrics);
 }
 
+// An n-gram model of the sentences that the model was trained on, beside it.
+NgramComparison ngram_comparison(const Checkpoint& checkpoint, const Experiment& trained,
+                                 std::span<const Sentence> sentences) {
+  SyntheticCorpusOptions corpus = synthetic_corpus_options(trained);
+  corpus.val = 0;
+  const Vocabulary& vocabulary = checkpoint.model.vocabulary();
+  const SentenceDatasetOptions options = {.max_length = trained.corpus.max_length};
+  return compare_with_ngram(SentenceDataset(make_synthetic_corpus(corpus).train, vocabulary, options),
+                            SentenceDataset(sentences, vocabulary, options), vocabulary.size(),
+                            trained.training.count_end);
+}
+
 int run_evaluation(const Options& options) {
+  const bool against_ngram = wants_ngram(options.against);
   const Checkpoint checkpoint = load_checkpoint(options.run);
   Experiment experiment = checkpoint.experiment();
+  const Experiment trained = experiment;
   if (experiment.data.kind == DataKind::files) {
     if (options.seed || options.sentences)
       throw Error("--seed and --sentences draw the synthetic corpus; this model was trained on files, use --data");
     evaluate_on_texts(checkpoint, experiment,
-                      {.data = options.data, .threads = parse_threads(options.threads), .json = options.json});
+                      {.data = options.data,
+                       .threads = parse_threads(options.threads),
+                       .against_ngram = against_ngram,
+                       .json = options.json});
     return 0;
   }
   if (!options.data.empty())
@@ -179,9 +199,20 @@ int run_evaluation(const Options& options) {
                          .expected = synthetic_floor(corpus, count_end),
                          .ratio = perplexity_over_floor(result, sentences, corpus, count_end)};
   const RunMetrics metrics = measure_run(checkpoint.model, experiment, sentences, result, threads);
+  std::optional<NgramComparison> ngram;
+  if (against_ngram) ngram = ngram_comparison(checkpoint, trained, sentences);
   const Terminal terminal(stdout);
-  terminal.print(options.json ? as_json(experiment, result, floors, metrics).dump() + '\n'
-                              : terminal.flowed_lines(as_text(terminal, experiment, result, floors, metrics)));
+  if (options.json) {
+    Json json = as_json(experiment, result, floors, metrics);
+    if (ngram) json["ngram"] = to_json(*ngram, result);
+    terminal.print(json.dump() + '\n');
+    return 0;
+  }
+  std::string text = as_text(terminal, experiment, result, floors, metrics);
+  if (ngram)
+    text += fmt::format("\nA {}-gram has a perplexity of {}. {}\n", ngram->order,
+                        readable(ngram->measured.perplexity, 4), to_text(*ngram, result));
+  terminal.print(terminal.flowed_lines(text));
   return 0;
 }
 
@@ -197,6 +228,10 @@ Command evaluate_command(CommandLine& program) {
   app->add_option("--sentences", options->sentences, "Validation sentences (default: the run's)")->type_name("N");
   app->add_option("--data", options->data, "Files to measure a model of texts on (default: the run's validation texts)")
       ->type_name("FILE");
+  app->add_option("--against", options->against,
+                  "Another model to measure beside it: `ngram`, a 5-gram with Kneser-Ney smoothing of the same tokens "
+                  "and training texts")
+      ->type_name("MODEL");
   app->add_option("--threads", options->threads, "Threads to compute with; the result is the same for any number")
       ->type_name("N");
   app->add_flag("--json", options->json, "Print one JSON object");
@@ -204,7 +239,8 @@ Command evaluate_command(CommandLine& program) {
       "Examples:\n"
       "  semfuse evaluate run\n"
       "  semfuse evaluate run --seed 7 --sentences 5000 --json\n"
-      "  semfuse evaluate model --data other.tsv\n");
+      "  semfuse evaluate model --data other.tsv\n"
+      "  semfuse evaluate model --against ngram\n");
   return {.app = app, .purpose = "this evaluation", .run = [options] { return run_evaluation(*options); }};
 }
 

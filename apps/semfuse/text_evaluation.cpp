@@ -4,9 +4,13 @@
 
 #include <cmath>
 #include <filesystem>
+#include <limits>
 #include <memory>
+#include <optional>
+#include <utility>
 
 #include "io/json_writer.h"
+#include "ngram_comparison.h"
 #include "semfuse/assembly.h"
 #include "semfuse/error.h"
 #include "study_progress.h"
@@ -25,6 +29,7 @@ DataProgress show_data_progress(bool quiet) {
 }
 
 void evaluate_on_texts(const Checkpoint& checkpoint, Experiment experiment, const TextEvaluationOptions& options) {
+  const Experiment trained = experiment;
   if (!options.data.empty()) {
     experiment.data.train.clear();
     experiment.data.val.clear();
@@ -39,34 +44,50 @@ void evaluate_on_texts(const Checkpoint& checkpoint, Experiment experiment, cons
   const Evaluation result =
       evaluate(checkpoint.model, *data.val,
                {.held_out = {}, .count_end = experiment.training.count_end, .threads = options.threads});
+  std::optional<NgramComparison> ngram;
+  if (options.against_ngram) {
+    const auto training =
+        options.data.empty()
+            ? data.train
+            : validation_data(trained, checkpoint.model, options.threads, show_data_progress(true)).train;
+    ngram =
+        compare_with_ngram(*training, *data.val, checkpoint.model.vocabulary().size(), experiment.training.count_end);
+  }
   const Terminal terminal(stdout);
   if (options.json) {
-    const Json object = {{"attention", to_string(result.attention)},
-                         {"texts", data.val->size()},
-                         {"positions", result.num_positions},
-                         {"bytes", data.val->num_bytes()},
-                         {"ppl", result.perplexity},
-                         {"bits_per_byte", result.bits_per_byte},
-                         {"feature_mse", result.feature_mse},
-                         {"floor_ppl", nullptr},
-                         {"tokenizer", to_string(checkpoint.model.tokenizer()->kind())},
-                         {"vocabulary", checkpoint.model.vocabulary().size()},
-                         {"parameters", checkpoint.model.parameter_count()}};
+    Json object = {{"attention", to_string(result.attention)},
+                   {"texts", data.val->size()},
+                   {"positions", result.num_positions},
+                   {"bytes", data.val->num_bytes()},
+                   {"ppl", result.perplexity},
+                   {"bits_per_byte", result.bits_per_byte},
+                   {"feature_mse", result.feature_mse},
+                   {"floor_ppl", nullptr},
+                   {"tokenizer", to_string(checkpoint.model.tokenizer()->kind())},
+                   {"vocabulary", checkpoint.model.vocabulary().size()},
+                   {"parameters", checkpoint.model.parameter_count()}};
+    if (ngram) object["ngram"] = to_json(*ngram, result);
     terminal.print(object.dump() + '\n');
     return;
   }
   Table table({Table::Align::left, Table::Align::right});
-  table.add({{.text = "bits a byte"}, {.text = readable(result.bits_per_byte, 4)}});
-  table.add({{.text = "perplexity of a token"}, {.text = readable(result.perplexity, 4)}});
+  const auto add = [&](const char* what, std::string model, double other) {
+    std::vector<Table::Cell> cells = {{.text = what}, {.text = std::move(model)}};
+    if (ngram) cells.push_back({.text = std::isfinite(other) ? readable(other, 4) : std::string()});
+    table.add(std::move(cells));
+  };
+  constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+  if (ngram) table.add({{}, {.text = "model"}, {.text = fmt::format("{}-gram", ngram->order)}});
+  add("bits a byte", readable(result.bits_per_byte, 4), ngram ? ngram->measured.bits_per_byte : kNone);
+  add("perplexity of a token", readable(result.perplexity, 4), ngram ? ngram->measured.perplexity : kNone);
   if (std::isfinite(result.feature_mse))
-    table.add(
-        {{.text = "features read back, mean squared error"}, {.text = fmt::format("{:.5f}", result.feature_mse)}});
+    add("features read back, mean squared error", fmt::format("{:.5f}", result.feature_mse), kNone);
   terminal.print(fmt::format(
-      "{} attention, {} validation texts, {} positions, {} bytes; {} parameters, {} {}\n\n{}\n{}\n",
+      "{} attention, {} validation texts, {} positions, {} bytes; {} parameters, {} {}\n\n{}\n{}{}\n",
       to_string(result.attention), with_separators(data.val->size()), with_separators(result.num_positions),
       with_separators(data.val->num_bytes()), with_separators(checkpoint.model.parameter_count()),
       with_separators(checkpoint.model.vocabulary().size()), to_string(checkpoint.model.tokenizer()->kind()),
-      table.text(terminal, 2, 2),
+      table.text(terminal, 2, 2), ngram ? terminal.flowed(to_text(*ngram, result)) + '\n' : std::string(),
       terminal.flowed("Nobody knows the distribution of these texts, so there is no entropy floor to compare "
                       "with. Bits a byte can be compared between tokenizers, perplexities cannot.")));
 }

@@ -13,6 +13,7 @@ namespace semfuse {
 struct TextEvaluationOptions {
   std::vector<std::string> data;  // Files to measure on; none: the validation texts of the run.
   std::size_t threads = 0;
+  bool against_ngram = false;
   bool json = false;
 };
 

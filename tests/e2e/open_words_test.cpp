@@ -61,6 +61,12 @@ TEST_F(OpenWords, EvaluatePrintsThePerplexityWithItsFloor) {
   EXPECT_THAT(text.out, testing::ContainsRegex("perplexity +[0-9.]+ +[0-9.]+ +2\\.869[0-9]\n"));
   EXPECT_THAT(text.out,
               testing::ContainsRegex("times the floor's on the same sentences \\(95 %: [0-9.]+ to [0-9.]+\\)"));
+  const nlohmann::json ngram = json_of({"evaluate", path("semfuse"), "--against", "ngram", "--json"})["ngram"];
+  EXPECT_EQ(ngram["order"], 5);
+  EXPECT_GE(ngram["perplexity"].get<double>(), json["floor_ppl"].get<double>() * 0.9);
+  EXPECT_TRUE(ngram["bits_per_byte"].is_number());
+  EXPECT_THAT(semfuse_program({"evaluate", path("semfuse"), "--against", "ngram"}).out,
+              testing::HasSubstr("A 5-gram has a perplexity of"));
   expect_refused({"evaluate", path("nowhere")}, "nowhere");
   expect_refused({"evaluate", path("semfuse"), "--sentences", "0"}, "--sentences");
 }

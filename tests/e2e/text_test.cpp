@@ -115,6 +115,26 @@ TEST_F(Text, IsMeasuredInBitsAByte) {
   expect_refused({"evaluate", path("model"), "--seed", "7"}, "trained on files");
 }
 
+TEST_F(Text, IsMeasuredBesideAnNgramModel) {
+  const json result = json_of({"evaluate", path("model"), "--against", "ngram", "--json"});
+  const json& ngram = result["ngram"];
+  EXPECT_EQ(ngram["order"], 5);
+  EXPECT_GT(ngram["perplexity"].get<double>(), 1.0);
+  EXPECT_NEAR(std::log(ngram["perplexity"].get<double>()) * result["positions"].get<double>() / std::log(2.0),
+              ngram["bits_per_byte"].get<double>() * result["bytes"].get<double>(), 1e-6);
+  EXPECT_EQ(ngram["model_wins"], result["ppl"].get<double>() < ngram["perplexity"].get<double>());
+  EXPECT_FALSE(json_of({"evaluate", path("model"), "--json"}).contains("ngram"));
+  EXPECT_THAT(text_of({"evaluate", path("model"), "--against", "ngram"}),
+              AllOf(HasSubstr("model"), HasSubstr("5-gram wins"), HasSubstr("no entropy floor")));
+  // Other texts, the same counts.
+  write(path("elsewhere.txt"), "the soup was bad!\nthe food was great.\n");
+  const json other =
+      json_of({"evaluate", path("model"), "--data", path("elsewhere.txt"), "--against", "ngram", "--json"});
+  EXPECT_EQ(other["ngram"]["tokens"], ngram["tokens"]);
+  EXPECT_EQ(other["bytes"], 38);
+  expect_refused({"evaluate", path("model"), "--against", "bigram"}, "use --against ngram");
+}
+
 TEST_F(Text, OtherCommandsKnowSuchModels) {
   const std::string run = path("model");
   EXPECT_THAT(text_of({"audit", run, "--sentences", "3"}), HasSubstr("reads only the past"));
