@@ -6,6 +6,7 @@
 
 #include "command.h"
 #include "core/thread_pool.h"
+#include "data/builtin_corpora.h"
 #include "interrupt.h"
 #include "io/json_writer.h"
 #include "run/checkpoint_store.h"
@@ -49,7 +50,8 @@ std::vector<std::string> absolute(const std::vector<std::string>& files) {
   std::vector<std::string> paths;
   for (const std::string& file : files) {
     if (file.empty()) throw Error("--data and --val want the name of a file, not an empty text");
-    paths.push_back(std::filesystem::absolute(file).lexically_normal().string());
+    paths.push_back(find_builtin_corpus(file) != nullptr ? file
+                                                         : std::filesystem::absolute(file).lexically_normal().string());
   }
   return paths;
 }
@@ -176,8 +178,10 @@ Command train_command(CommandLine& program) {
              "What words mean, as a TSV file (default: the built-in lexicons/synthetic.tsv); the run keeps a copy")
           ->type_name("FILE");
   CommandOption* data =
-      app->add_option("--data", options->data,
-                      "Texts of your own: .txt (one a line), .tsv, .csv or .jsonl, also .gz or .zst; several files too")
+      app->add_option(
+             "--data", options->data,
+             "Texts of your own: .txt (one a line), .tsv, .csv or .jsonl, also .gz or .zst; several files too; or "
+             "`everyday`, the English sentences that semfuse carries")
           ->type_name("FILE")
           ->several();
   CommandOption* val =

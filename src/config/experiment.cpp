@@ -13,6 +13,7 @@
 #include "config/presets.h"
 #include "config/toml_reader.h"
 #include "core/nearest_word.h"
+#include "data/builtin_corpora.h"
 #include "io/file.h"
 #include "io/quoted_text.h"
 #include "semfuse/error.h"
@@ -187,7 +188,9 @@ Experiment load_experiment(const std::filesystem::path& path) {
   }
   if (!experiment.init.empty()) experiment.init = (path.parent_path() / experiment.init).string();
   for (std::vector<std::string>* files : {&experiment.data.train, &experiment.data.val}) {
-    for (std::string& file : *files) file = (path.parent_path() / file).string();
+    for (std::string& file : *files) {
+      if (find_builtin_corpus(file) == nullptr) file = (path.parent_path() / file).string();
+    }
   }
   return experiment;
 }

@@ -315,7 +315,8 @@ std::vector<Key> make_keys() {
       choice("data", "kind", std::array{DataKind::synthetic, DataKind::files}, SEMFUSE_FIELD(data.kind),
              "\"synthetic\": the paper's corpus; \"files\": texts of one's own."),
       texts("data", "train", SEMFUSE_FIELD(data.train),
-            "Files: .txt, .tsv, .csv, .jsonl, also .gz or .zst; a relative name is beside this file."),
+            "Files: .txt, .tsv, .csv, .jsonl, also .gz or .zst, beside this file; or \"everyday\", which semfuse "
+            "carries."),
       texts("data", "val", SEMFUSE_FIELD(data.val), "Files to measure with; []: some of the training texts."),
       text("data", "text", SEMFUSE_FIELD(data.text), "Column of the texts; \"\": found by its name."),
       texts("data", "labels", SEMFUSE_FIELD(data.labels), "Columns to make knobs of; []: all that can be one."),

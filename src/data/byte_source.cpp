@@ -11,6 +11,7 @@
 #include <cstring>
 #include <system_error>
 
+#include "data/builtin_corpora.h"
 #include "data/packed_bytes.h"
 #include "semfuse/error.h"
 
@@ -138,11 +139,21 @@ std::unique_ptr<ByteSource> unpacked_by_magic(std::unique_ptr<ByteSource> bytes,
 }  // namespace
 
 std::unique_ptr<ByteSource> open_bytes(const fs::path& path, UnpackLimit limit) {
+  if (const EmbeddedText* corpus = find_builtin_corpus(path)) {
+    return unpacked_bytes(corpus->text, std::string(corpus->name), limit);
+  }
   return unpacked_by_magic(std::make_unique<FileBytes>(path), limit);
 }
 
 std::unique_ptr<ByteSource> unpacked_bytes(std::span<const char> bytes, std::string name, UnpackLimit limit) {
   return unpacked_by_magic(std::make_unique<MemoryBytes>(bytes, std::move(name)), limit);
+}
+
+std::uint64_t size_of_bytes(const fs::path& path) {
+  if (const EmbeddedText* corpus = find_builtin_corpus(path)) return corpus->text.size();
+  std::error_code code;
+  const std::uintmax_t size = fs::file_size(path, code);
+  return code ? 0 : size;
 }
 
 }  // namespace semfuse

@@ -41,11 +41,15 @@ struct UnpackLimit {
   std::uint64_t ratio = 256;
 };
 
-// A regular file; gzip and zstd are known by their first bytes, and may be several members end to end. Throws Error if
-// there is no such file, it is a folder or a pipe, or is called .gz or .zst and is not.
+// A regular file, or a corpus that the library carries; gzip and zstd are known by their first bytes, and may be
+// several members end to end. Throws Error if there is no such file, it is a folder or a pipe, or is called .gz or .zst
+// and is not.
 std::unique_ptr<ByteSource> open_bytes(const std::filesystem::path& path, UnpackLimit limit = {});
 
 // The same of bytes in memory, which must outlive it.
 std::unique_ptr<ByteSource> unpacked_bytes(std::span<const char> bytes, std::string name, UnpackLimit limit = {});
+
+// How many bytes open_bytes() will consume; 0 if that is not known.
+std::uint64_t size_of_bytes(const std::filesystem::path& path);
 
 }  // namespace semfuse

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <system_error>
 
+#include "data/byte_source.h"
 #include "data/distinct_texts.h"
 #include "data/knob_proposals.h"
 #include "data/text_hash.h"
@@ -175,11 +175,7 @@ DataDescription describe_data(const std::vector<fs::path>& files, const Describe
   if (files.empty()) throw Error("no file of data is named; name at least one");
   Describer describer(options);
   std::uint64_t total = 0;
-  for (const fs::path& file : files) {
-    std::error_code ignored;
-    const std::uintmax_t size = fs::file_size(file, ignored);
-    if (!ignored) total += size;
-  }
+  for (const fs::path& file : files) total += size_of_bytes(file);
   describer.set_total(total);
   for (const fs::path& file : files) describer.read(file);
   return describer.finish();

@@ -8,7 +8,9 @@
 #include <atomic>
 #include <cstdlib>
 
+#include "core/nearest_word.h"
 #include "core/thread_pool.h"
+#include "data/builtin_corpora.h"
 #include "data/text_encoder.h"
 #include "data/text_hash.h"
 #include "io/file.h"
@@ -62,9 +64,13 @@ PreparationReport parse_report(const std::string& text, const std::string& origi
 
 // "name size time" of a file: another file of the name has another one.
 std::string identity_of(const fs::path& path) {
+  if (const EmbeddedText* corpus = find_builtin_corpus(path)) {
+    return fmt::format("{}\n{:016x}", corpus->name, text_hash(corpus->text));
+  }
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0) {
-    throw Error(fmt::format("{}: there is no such file; name one that is there", path.string()));
+    throw Error(fmt::format("{}: there is no such file; name one that is there{}", path.string(),
+                            did_you_mean(path.filename().string(), builtin_corpus_names())));
   }
   return fmt::format("{}\n{} {}.{:09}", fs::absolute(path).lexically_normal().string(), status.st_size,
                      status.st_mtim.tv_sec, status.st_mtim.tv_nsec);

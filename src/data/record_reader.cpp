@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <system_error>
 #include <utility>
 
 #include "core/nearest_word.h"
@@ -30,9 +29,7 @@ RecordReader::RecordReader(std::vector<fs::path> files, RecordOptions options)
   text_column_.name = options_.text_column;
   for (const fs::path& file : files_) {
     const TableFormat format = options_.table.format ? *options_.table.format : table_format_of(file);
-    std::error_code ignored;
-    const std::uintmax_t size = fs::file_size(file, ignored);
-    if (!ignored) bytes_total_ += size;
+    bytes_total_ += size_of_bytes(file);
     if (text_column_.name.empty() && format != TableFormat::txt) {
       text_column_ = find_text_column(file, options_.table);
     }

@@ -6,6 +6,8 @@
 #include <array>
 #include <utility>
 
+#include "core/nearest_word.h"
+#include "data/builtin_corpora.h"
 #include "data/delimited_table.h"
 #include "data/json_table.h"
 #include "io/quoted_text.h"
@@ -54,6 +56,7 @@ TableFormat parse_table_format(std::string_view name) {
 }
 
 TableFormat table_format_of(const std::filesystem::path& path) {
+  if (find_builtin_corpus(path) != nullptr) return TableFormat::txt;
   const std::filesystem::path ending = path.extension();
   const std::filesystem::path inner = ending == ".gz" || ending == ".zst" ? path.stem().extension() : ending;
   std::string name = inner.string();
@@ -64,8 +67,8 @@ TableFormat table_format_of(const std::filesystem::path& path) {
   }
   if (name == ".ndjson") return TableFormat::jsonl;
   throw Error(fmt::format(
-      "{}: its name does not say what it holds; let it end in .txt, .tsv, .csv or .jsonl (and .gz or .zst if packed)",
-      path.string()));
+      "{}: its name does not say what it holds; let it end in .txt, .tsv, .csv or .jsonl (and .gz or .zst if packed){}",
+      path.string(), did_you_mean(path.filename().string(), builtin_corpus_names())));
 }
 
 TableReader::TableReader(std::unique_ptr<ByteSource> source, TableFormat format, const TableOptions& options)

@@ -91,8 +91,8 @@ TEST(Experiment, ResolvesRandomHeldOutWordsByTheSeed) {
 }
 
 TEST(Experiment, PresetsListEveryKeyAsPrinted) {
-  EXPECT_THAT(preset_names(),
-              ElementsAre("causal-baseline", "causal-fusion", "paper-baseline", "paper-fusion", "semfuse", "text"));
+  EXPECT_THAT(preset_names(), ElementsAre("causal-baseline", "causal-fusion", "everyday", "paper-baseline",
+                                          "paper-fusion", "semfuse", "text"));
   for (const EmbeddedText& preset : embedded_presets()) {
     const Experiment experiment = preset_experiment(preset.name);
     EXPECT_NO_THROW(validate(experiment));
