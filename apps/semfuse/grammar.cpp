@@ -64,7 +64,7 @@ void check(const Options& options, Report& report) {
     report.object["settings"] = std::move(settings);
   }
   if (checkpoint) {
-    CompiledGrammar(grammar, token_surfaces(checkpoint->model));
+    static_cast<void>(CompiledGrammar(grammar, token_surfaces(checkpoint->model)));  // Throws if it cannot.
     rule_settings(grammar, checkpoint->model.options().knobs);
   }
   report.text = fmt::format(

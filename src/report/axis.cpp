@@ -65,8 +65,10 @@ std::vector<double> axis_ticks(double low, double high, std::size_t count) {
     if (digit * power >= rough) step = digit * power;
   }
   std::vector<double> ticks;
-  for (double index = std::ceil(low / step - 1e-9); index * step <= high + 1e-9 * step; index += 1.0) {
+  double index = std::ceil(low / step - 1e-9);
+  while (index * step <= high + 1e-9 * step) {
     ticks.push_back(index * step + 0.0);
+    index += 1.0;
   }
   return ticks;
 }
@@ -78,12 +80,14 @@ std::vector<double> logarithmic_ticks(double low, double high, std::size_t count
     if (tick >= low && tick <= high) ticks.push_back(tick);
   };
   const double stride = std::ceil((last - first) / static_cast<double>(std::max<std::size_t>(count, 1)));
-  for (double exponent = first; exponent <= last; exponent += std::max(stride, 1.0)) {
+  const bool decades_only = 3.0 * (last - first) > static_cast<double>(2 * count);
+  double exponent = first;
+  while (exponent <= last) {
     const double decade = std::pow(10.0, exponent);
     add(decade);
-    if (3.0 * (last - first) > static_cast<double>(2 * count)) continue;
-    add(2.0 * decade);
-    add(5.0 * decade);
+    if (!decades_only) add(2.0 * decade);
+    if (!decades_only) add(5.0 * decade);
+    exponent += std::max(stride, 1.0);
   }
   return ticks.size() < 2 ? axis_ticks(low, high, count) : ticks;
 }
