@@ -18,7 +18,8 @@ def semfuse(*arguments):
 def trained(seed, *flags):
     """The run of `semfuse train --seed N FLAGS`. One that this very program trained before is taken as it is, as training has the same bits each time."""
     runs = ROOT / "build/measured" / hashlib.sha256(SEMFUSE.read_bytes()).hexdigest()[:12]
-    run = runs / " ".join(["seed", str(seed), *flags])
+    name = " ".join(["seed", str(seed), *flags])
+    run = runs / (name if "/" not in name else f"seed {seed} {hashlib.sha256(name.encode()).hexdigest()[:16]}")
     if not run.exists():
         with tempfile.TemporaryDirectory(dir=ROOT / "build") as folder:
             new = pathlib.Path(folder) / "run"

@@ -20,7 +20,7 @@ def sinusoid(length, width):
 
 
 class ReferenceModel(nn.Module):
-    def __init__(self, vocab, num_features, width, heads, layers, ff, causal, dropout=0.0):
+    def __init__(self, vocab, num_features, width, heads, layers, ff, causal, dropout=0.0, norm="post"):
         super().__init__()
         self.causal = causal
         self.tok = nn.Embedding(vocab, width)
@@ -29,8 +29,8 @@ class ReferenceModel(nn.Module):
             self.sem_proj = nn.Linear(num_features, width)
             self.gate = nn.Linear(width + num_features, width)
             self.aux_head = nn.Sequential(nn.Linear(width, aux_width), nn.ReLU(), nn.Linear(aux_width, num_features))
-        layer = nn.TransformerEncoderLayer(width, heads, ff, dropout, activation="relu", batch_first=True, norm_first=False)
-        self.enc = nn.TransformerEncoder(layer, layers)
+        layer = nn.TransformerEncoderLayer(width, heads, ff, dropout, activation="relu", batch_first=True, norm_first=norm == "pre")
+        self.enc = nn.TransformerEncoder(layer, layers, nn.LayerNorm(width) if norm == "pre" else None, enable_nested_tensor=False)
 
     def fuse(self, ids, features):
         embedded = self.tok(ids)

@@ -132,7 +132,7 @@ class CaseReader {
   // ---- the parts of a case ----
 
   void read_model() {
-    word("norm", {"post"});
+    const bool pre_norm = word("norm", {"post", "pre"}) == "pre";
     word("activation", {"relu"});
     const bool causal = word("attention", {"causal", "bidirectional"}) == "causal";
     c_.vocab_size = size("vocab");
@@ -143,6 +143,7 @@ class CaseReader {
                 .feed_forward = size("d_ff"),
                 .dropout = 0.0,
                 .attention = causal ? AttentionMask::causal : AttentionMask::bidirectional,
+                .norm = pre_norm ? NormPlace::pre : NormPlace::post,
                 .fusion = c_.num_features > 0};
     if (c_.model.width % c_.model.heads != 0) refuse("metadata d_model is not a multiple of heads");
     if (size("pad_id", 0.0) >= c_.vocab_size) refuse("metadata pad_id is not below vocab");

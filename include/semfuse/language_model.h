@@ -21,6 +21,11 @@ enum class AttentionMask { causal, bidirectional };
 
 std::string_view to_string(AttentionMask mask);
 
+// Where a layer normalises: after each of its halves, or before it and once more after the last layer.
+enum class NormPlace { post, pre };
+
+std::string_view to_string(NormPlace norm);
+
 // As constructed: the paper's fusion model.
 struct ModelOptions {
   // Size of a token's vector: a multiple of `heads` and even. The first to raise when a model learns a large corpus too
@@ -35,6 +40,12 @@ struct ModelOptions {
   // The paper's encoder reads both ways, and so sees the word that it is to predict. Choose causal for every model that
   // is to write.
   AttentionMask attention = AttentionMask::bidirectional;
+  // The paper's layers normalise after each half. Choose pre for texts of one's own: it learns at the high rates that a
+  // short training needs.
+  NormPlace norm = NormPlace::post;
+  // Token vectors and fused features begin at 1 / √width of the usual and enter the encoder times √width; output rows
+  // are not scaled, so an untrained model guesses evenly. Choose it for any vocabulary of more than some hundred words.
+  bool scaled_embedding = false;
   // Fuse features into the embedding and learn to read them back. Off for the baseline that fusion is compared with.
   bool fusion = true;
   // Inner size of the head that reads features back. It serves training only; change it if the feature loss stays high.

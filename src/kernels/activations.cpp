@@ -66,12 +66,33 @@ void FuseBackward(ConstMatrix d_h, Matrix u, Matrix gate) {
   }
 }
 
-void AddRows(ConstMatrix rows, Matrix h) {
+void AddRows(ConstMatrix rows, Matrix h, float scale) {
+  const Vector factor = hn::Set(Tag(), scale);
   for (std::size_t i = 0; i < h.rows(); ++i) {
     const float* r = rows.row(i);
     float* out = h.row(i);
     for_vectors(h.cols(), [&](std::size_t j, std::size_t count) SEMFUSE_LAMBDA {
-      store(hn::Add(load(out + j, count), load(r + j, count)), out + j, count);
+      store(hn::MulAdd(load(out + j, count), factor, load(r + j, count)), out + j, count);
+    });
+  }
+}
+
+void ScaleRows(float scale, Matrix h) {
+  const Vector factor = hn::Set(Tag(), scale);
+  for (std::size_t i = 0; i < h.rows(); ++i) {
+    float* out = h.row(i);
+    for_vectors(h.cols(), [&](std::size_t j, std::size_t count)
+                              SEMFUSE_LAMBDA { store(hn::Mul(load(out + j, count), factor), out + j, count); });
+  }
+}
+
+void AddDropped(ConstMatrix residual, const DropoutMask& mask, std::size_t first_row, Matrix branch) {
+  for (std::size_t i = 0; i < branch.rows(); ++i) {
+    RowDropout dropout(mask, first_row + i);
+    const float* r = residual.row(i);
+    float* out = branch.row(i);
+    for_vectors(branch.cols(), [&](std::size_t j, std::size_t count) SEMFUSE_LAMBDA {
+      store(hn::Add(load(r + j, count), dropout.apply(load(out + j, count), j)), out + j, count);
     });
   }
 }
@@ -89,6 +110,8 @@ HWY_EXPORT(ReluDropoutBackward);
 HWY_EXPORT(FuseForward);
 HWY_EXPORT(FuseBackward);
 HWY_EXPORT(AddRows);
+HWY_EXPORT(ScaleRows);
+HWY_EXPORT(AddDropped);
 
 void dropout_forward(Matrix x, const DropoutMask& dropout, std::size_t first_row) {
   if (dropout.active()) HWY_DYNAMIC_DISPATCH(DropoutForward)(x, dropout, first_row);
@@ -103,8 +126,14 @@ void fuse_forward(ConstMatrix e, ConstMatrix u, Matrix gate, Matrix h) {
 void fuse_backward(ConstMatrix d_h, Matrix u, Matrix gate) {
   HWY_DYNAMIC_DISPATCH(FuseBackward)(d_h, u, gate);
 }
-void add_rows(ConstMatrix rows, Matrix h) {
-  HWY_DYNAMIC_DISPATCH(AddRows)(rows, h);
+void add_rows(ConstMatrix rows, Matrix h, float scale) {
+  HWY_DYNAMIC_DISPATCH(AddRows)(rows, h, scale);
+}
+void scale_rows(float scale, Matrix h) {
+  HWY_DYNAMIC_DISPATCH(ScaleRows)(scale, h);
+}
+void add_dropped(ConstMatrix residual, const DropoutMask& dropout, std::size_t first_row, Matrix branch) {
+  HWY_DYNAMIC_DISPATCH(AddDropped)(residual, dropout, first_row, branch);
 }
 
 }  // namespace semfuse

@@ -1,4 +1,4 @@
-// Elementwise steps of the network on rows: dropout after ReLU, the fusion gate, and their gradients.
+// Elementwise steps of the network on rows: dropout, sums, the fusion gate, and their gradients.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,13 @@ void fuse_forward(ConstMatrix e, ConstMatrix u, Matrix gate, Matrix h);
 // From d_h: u becomes d_u = d_h ∘ (1 + gate), gate becomes the gradient of its input, d_h ∘ u ∘ gate ∘ (1 - gate).
 void fuse_backward(ConstMatrix d_h, Matrix u, Matrix gate);
 
-// h += rows
-void add_rows(ConstMatrix rows, Matrix h);
+// h = scale · h + rows
+void add_rows(ConstMatrix rows, Matrix h, float scale = 1.0f);
+
+// h = scale · h
+void scale_rows(float scale, Matrix h);
+
+// branch = residual + dropout(branch); row i of the mask is first_row + i.
+void add_dropped(ConstMatrix residual, const DropoutMask& dropout, std::size_t first_row, Matrix branch);
 
 }  // namespace semfuse

@@ -23,8 +23,9 @@ void PositionTable::reserve(std::size_t length) {
 
 FusedEmbedding::FusedEmbedding(ParameterLayout& layout, LinearList& linears, std::size_t vocab_size, std::size_t width,
                                std::size_t num_features, bool gated, bool learned_features,
-                               std::size_t num_request_columns)
+                               std::size_t num_request_columns, double scale)
     : width_(width),
+      scale_(scale),
       num_features_(num_features),
       num_fused_(num_features + num_request_columns),
       learned_features_(learned_features && num_features > 0),
@@ -38,10 +39,10 @@ FusedEmbedding::FusedEmbedding(ParameterLayout& layout, LinearList& linears, std
 }
 
 void FusedEmbedding::initialise(InitialWeights& weights, bool makes_output_rows) const {
-  weights.normal(table_);
+  weights.normal(table_, 1.0 / scale_);
   if (!fusion_) return;
-  weights.draw(fusion_->projection);
-  if (makes_output_rows) weights.normal(fusion_->projection.weight);
+  weights.draw(fusion_->projection, 1.0 / scale_);
+  if (makes_output_rows) weights.normal(fusion_->projection.weight, 1.0 / scale_);
   if (fusion_->gate) weights.draw(*fusion_->gate);
 }
 
@@ -101,11 +102,13 @@ void FusedEmbedding::forward(const Pass& pass, const Shard& shard, ConstMatrix p
     }
   }
   for (std::size_t t = 0; t < shard.num_tokens; ++t) {
-    add_rows(positions.row_range(pass.batch.positions[shard.first_token + t], 1), h.row_range(t, 1));
+    add_rows(positions.row_range(pass.batch.positions[shard.first_token + t], 1), h.row_range(t, 1),
+             static_cast<float>(scale_));
   }
 }
 
 void FusedEmbedding::backward(const Pass& pass, const Shard& shard, Cache& cache, Matrix d_h) const {
+  if (scale_ != 1.0) scale_rows(static_cast<float>(scale_), d_h);
   if (!fusion_) return;
   const Matrix u = shard.rows_of(cache.u);
   const Matrix d_joined = learned_features_ ? shard.rows_of(cache.d_joined) : Matrix();

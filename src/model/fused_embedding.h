@@ -26,10 +26,10 @@ class FusedEmbedding {
  public:
   // Without features and request: plain embedding and positions. Without a gate: h = e + u + position. If features are
   // learned, backward gives their gradient too. A sentence's request, if the model reads one, joins the features s of
-  // each of its tokens.
+  // each of its tokens. All but the positions enters times `scale`, and begins at 1 / scale of the usual.
   FusedEmbedding(ParameterLayout& layout, LinearList& linears, std::size_t vocab_size, std::size_t width,
                  std::size_t num_features, bool gated = true, bool learned_features = false,
-                 std::size_t num_request_columns = 0);
+                 std::size_t num_request_columns = 0, double scale = 1.0);
   // If output rows read the feature map as they read the token table, it begins at the same scale.
   void initialise(InitialWeights& weights, bool makes_output_rows) const;
 
@@ -41,7 +41,7 @@ class FusedEmbedding {
     Matrix joined;    // [num_tokens, width + num_fused]: embedding e and features s side by side
     Matrix u;         // [num_tokens, width]: projected features; backward: their gradient
     Matrix gate;      // [num_tokens, width]: σ(W_g [e; s]); backward: the gradient of its argument
-    Matrix h;         // [num_tokens, width]: e + u + gate ∘ u + position
+    Matrix h;         // [num_tokens, width]: scale · (e + u + gate ∘ u) + position
     Matrix d_joined;  // [num_tokens, width + num_features]: the gate's part of the gradient of e, the gradient of s
   };
   Cache allocate(const Batch& batch, Workspace& workspace) const;
@@ -65,6 +65,7 @@ class FusedEmbedding {
     std::optional<Linear> gate;
   };
   std::size_t width_;
+  double scale_;
   std::size_t num_features_;
   std::size_t num_fused_;  // Features and columns of the request.
   bool learned_features_;

@@ -4,8 +4,6 @@
 #include <cmath>
 #include <string_view>
 
-#include "core/random.h"
-
 namespace semfuse {
 
 namespace {
@@ -23,24 +21,25 @@ std::uint64_t hash_of(std::string_view name) {
   return hash;
 }
 
-RandomStream stream_of(std::uint64_t seed, const ParameterInfo& info) {
-  return {seed, RandomPurpose::weights, hash_of(drawn_as(info.name))};
-}
-
 }  // namespace
 
+RandomStream InitialWeights::stream_of(ParameterId id) const {
+  const std::string& name = layout_[id].name;
+  return {seed_, RandomPurpose::weights, hash_of(layers_ == Layers::alike ? drawn_as(name) : name)};
+}
+
 void InitialWeights::uniform(ParameterId id, double bound) {
-  const RandomStream random = stream_of(seed_, layout_[id]);
+  const RandomStream random = stream_of(id);
   float* w = weights_.vector(layout_[id]);
   for (std::size_t i = 0; i < layout_[id].size; ++i) {
     w[i] = static_cast<float>((2.0 * random.uniform(i) - 1.0) * bound);
   }
 }
 
-void InitialWeights::normal(ParameterId id) {
-  const RandomStream random = stream_of(seed_, layout_[id]);
+void InitialWeights::normal(ParameterId id, double deviation) {
+  const RandomStream random = stream_of(id);
   float* w = weights_.vector(layout_[id]);
-  for (std::size_t i = 0; i < layout_[id].size; ++i) w[i] = static_cast<float>(random.normal(i));
+  for (std::size_t i = 0; i < layout_[id].size; ++i) w[i] = static_cast<float>(deviation * random.normal(i));
 }
 
 void InitialWeights::fill(ParameterId id, float value) {
@@ -51,9 +50,9 @@ double InitialWeights::bound(const Linear& linear) {
   return 1.0 / std::sqrt(static_cast<double>(linear.inputs));
 }
 
-void InitialWeights::draw(const Linear& linear) {
-  uniform(linear.weight, bound(linear));
-  if (linear.bias) uniform(*linear.bias, bound(linear));
+void InitialWeights::draw(const Linear& linear, double scale) {
+  uniform(linear.weight, scale * bound(linear));
+  if (linear.bias) uniform(*linear.bias, scale * bound(linear));
 }
 
 }  // namespace semfuse

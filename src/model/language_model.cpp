@@ -19,6 +19,10 @@ std::string_view to_string(AttentionMask mask) {
   return mask == AttentionMask::causal ? "causal" : "bidirectional";
 }
 
+std::string_view to_string(NormPlace norm) {
+  return norm == NormPlace::post ? "post" : "pre";
+}
+
 struct LanguageModel::State {
   ModelOptions options;
   Vocabulary vocabulary;

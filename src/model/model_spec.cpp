@@ -21,7 +21,10 @@ namespace {
 using nlohmann::json;
 using OrderedJson = nlohmann::ordered_json;
 
-constexpr int kVersion = 1;
+// Version 1 lacks what says how layers normalise and embeddings scale: the paper's way. What is so is written as
+// version 1 still, so that older programs read it.
+constexpr int kPaperVersion = 1;
+constexpr int kVersion = 2;
 constexpr std::uint64_t kMaxSize = 1 << 20;  // As in a configuration; a product of two sizes and 3 fits 64 bits.
 
 const std::string& entry(const Metadata& metadata, const std::string& key, const std::string& origin) {
@@ -124,6 +127,10 @@ class Fields {
   std::set<std::string, std::less<>> read_;
 };
 
+bool is_like_the_papers(const ModelOptions& options) {
+  return options.norm == NormPlace::post && !options.scaled_embedding;
+}
+
 ModelOptions parse_options(const json& spec, const std::string& origin) {
   Fields fields(spec, "model", origin);
   ModelOptions options;
@@ -133,6 +140,10 @@ ModelOptions parse_options(const json& spec, const std::string& origin) {
   options.feed_forward = fields.size("feed_forward");
   options.dropout = fields.number("dropout");
   options.attention = fields.choice("attention", std::array{AttentionMask::causal, AttentionMask::bidirectional});
+  if (spec["version"] != kPaperVersion) {
+    options.norm = fields.choice("norm", std::array{NormPlace::post, NormPlace::pre});
+    options.scaled_embedding = fields.boolean("scaled_embedding");
+  }
   options.fusion = fields.boolean("fusion");
   options.feature_head = fields.size("feature_head");
   options.gate = fields.boolean("gate");
@@ -169,19 +180,24 @@ FeatureOptions parse_features(const json& spec, bool fusion, const std::string& 
 OrderedJson options_json(const ModelOptions& options) {
   OrderedJson knobs = OrderedJson::array();
   for (const Knob& knob : options.knobs) knobs.push_back(to_string(knob));
-  return {{"width", options.width},
-          {"layers", options.layers},
-          {"heads", options.heads},
-          {"feed_forward", options.feed_forward},
-          {"dropout", options.dropout},
-          {"attention", to_string(options.attention)},
-          {"fusion", options.fusion},
-          {"feature_head", options.feature_head},
-          {"gate", options.gate},
-          {"output_features", options.output_features},
-          {"open_vocabulary", options.open_vocabulary},
-          {"share_class_mass", options.share_class_mass},
-          {"knobs", std::move(knobs)}};
+  OrderedJson fields = {{"width", options.width},
+                        {"layers", options.layers},
+                        {"heads", options.heads},
+                        {"feed_forward", options.feed_forward},
+                        {"dropout", options.dropout},
+                        {"attention", to_string(options.attention)},
+                        {"fusion", options.fusion},
+                        {"feature_head", options.feature_head},
+                        {"gate", options.gate},
+                        {"output_features", options.output_features},
+                        {"open_vocabulary", options.open_vocabulary},
+                        {"share_class_mass", options.share_class_mass},
+                        {"knobs", std::move(knobs)}};
+  if (!is_like_the_papers(options)) {
+    fields["norm"] = to_string(options.norm);
+    fields["scaled_embedding"] = options.scaled_embedding;
+  }
+  return fields;
 }
 
 OrderedJson features_json(const FeatureOptions& options, bool fusion) {
@@ -319,7 +335,7 @@ ModelSpec spec_of(const LanguageModel& model) {
 }
 
 Metadata to_metadata(const ModelSpec& spec) {
-  const OrderedJson whole = {{"version", kVersion},
+  const OrderedJson whole = {{"version", is_like_the_papers(spec.options) ? kPaperVersion : kVersion},
                              {"model", options_json(spec.options)},
                              {"features", features_json(spec.features, spec.options.fusion)}};
   Metadata metadata = {{"spec", text_of(whole)}, {"lexicon", text_of(lexicon_json(spec.lexicon))}};
@@ -345,7 +361,7 @@ Metadata to_metadata(const ModelSpec& spec) {
 ModelSpec parse_model_spec(const Metadata& metadata, const std::string& origin) {
   const json spec = parse_json(entry(metadata, "spec", origin), origin + ": metadata spec");
   if (!spec.is_object() || !spec.contains("version")) refuse_model(origin, "metadata spec says no version");
-  if (spec["version"] != kVersion || spec.size() != 3) {
+  if ((spec["version"] != kPaperVersion && spec["version"] != kVersion) || spec.size() != 3) {
     refuse_model(origin, "metadata spec is of a version that this program does not know");
   }
   const ModelOptions options = parse_options(spec, origin);

@@ -1,7 +1,7 @@
 #include "model/network.h"
 
-#include <algorithm>
 #include <cassert>
+#include <cmath>
 #include <utility>
 
 namespace semfuse {
@@ -24,17 +24,19 @@ Network::Network(const ModelOptions& options, std::size_t vocab_size, std::size_
       num_request_columns_(request_columns(options.knobs)),
       word_features_(std::move(word_features)),
       embedding_(layout_, linears_, vocab_size, options.width, num_features, options.gate, features.learn_kernel,
-                 num_request_columns_),
-      memberships_(add_memberships(layout_, num_features, features)) {
+                 num_request_columns_, options.scaled_embedding ? std::sqrt(static_cast<double>(options.width)) : 1.0),
+      memberships_(add_memberships(layout_, num_features, features)),
+      encoder_(layout_, linears_, options) {
   assert(word_features_.empty() || word_features_.size() == vocab_size * num_features);
-  for (std::size_t layer = 0; layer < options.layers; ++layer) layers_.emplace_back(layout_, linears_, options, layer);
   if (num_features > 0) feature_head_.emplace(linears_, options.width, options.feature_head, num_features);
 }
 
 ParameterBlock Network::initial_weights(std::uint64_t seed) const {
-  InitialWeights weights(layout_, seed);
+  InitialWeights weights(
+      layout_, seed,
+      options_.norm == NormPlace::post ? InitialWeights::Layers::alike : InitialWeights::Layers::different);
   embedding_.initialise(weights, options_.output_features);
-  for (const EncoderLayer& layer : layers_) layer.initialise(weights);
+  encoder_.initialise(weights);
   if (feature_head_) feature_head_->initialise(weights);
   return weights.take();  // Memberships begin at 0.
 }
@@ -42,36 +44,26 @@ ParameterBlock Network::initial_weights(std::uint64_t seed) const {
 Network::Activations Network::allocate(const Batch& batch, Workspace& workspace) const {
   Activations activations;
   activations.embedding = embedding_.allocate(batch, workspace);
-  Matrix input = activations.embedding.h;
-  for (const EncoderLayer& layer : layers_) {
-    activations.layers.push_back(layer.allocate(batch, input, workspace));
-    input = activations.layers.back().output();
-    activations.scratch_size = layer.scratch_size(batch);
-  }
+  activations.encoder = encoder_.allocate(batch, activations.embedding.h, workspace);
+  activations.scratch_size = encoder_.scratch_size(batch);
   if (feature_head_) activations.feature_head = feature_head_->allocate(batch, workspace);
-  std::size_t largest_shard = 0;
-  for (const Shard& shard : batch.shards) largest_shard = std::max(largest_shard, shard.num_tokens);
-  activations.scratch_size += whole_lines(largest_shard * options_.width);
   return activations;
 }
 
 void Network::forward(const Pass& pass, const Shard& shard, ConstMatrix positions, Activations& activations,
                       float* scratch) const {
   embedding_.forward(pass, shard, positions, activations.embedding);
-  for (std::size_t i = 0; i < layers_.size(); ++i) layers_[i].forward(pass, shard, activations.layers[i], scratch);
+  encoder_.forward(pass, shard, activations.encoder, scratch);
 }
 
 void Network::backward(const Pass& pass, const Shard& shard, Activations& activations, Matrix d_x,
                        float* scratch) const {
-  const Matrix d_context(scratch, shard.num_tokens, options_.width);
-  float* rest = scratch + whole_lines(shard.num_tokens * options_.width);
-  for (std::size_t i = layers_.size(); i-- > 0;)
-    layers_[i].backward(pass, shard, activations.layers[i], d_x, d_context, rest);
+  encoder_.backward(pass, shard, activations.encoder, d_x, scratch);
   embedding_.backward(pass, shard, activations.embedding, d_x);
 }
 
 void Network::gradients(const Activations& activations, GradientTasks& tasks) const {
-  for (std::size_t i = 0; i < layers_.size(); ++i) layers_[i].gradients(activations.layers[i], tasks);
+  encoder_.gradients(activations.encoder, tasks);
   embedding_.gradients(activations.embedding, tasks);
   if (feature_head_) feature_head_->gradients(*activations.feature_head, activations.hidden(), tasks);
 }

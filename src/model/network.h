@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/workspace.h"
-#include "model/encoder_layer.h"
+#include "model/encoder.h"
 #include "model/feature_head.h"
 #include "model/fused_embedding.h"
 #include "model/membership_layer.h"
@@ -40,18 +40,18 @@ class Network {
     return word_features_.empty() ? ConstMatrix() : ConstMatrix(word_features_.data(), vocab_size_, num_features_);
   }
 
-  // PyTorch's default initial values, all encoder layers equal; number i of a parameter depends on (seed, parameter,
+  // PyTorch's default initial values, all post-norm layers equal; number i of a parameter depends on (seed, parameter,
   // i).
   ParameterBlock initial_weights(std::uint64_t seed) const;
 
   // What a pass over one batch stores, until the workspace is reset.
   struct Activations {
     FusedEmbedding::Cache embedding;
-    std::vector<EncoderLayer::Cache> layers;
+    Encoder::Cache encoder;
     std::optional<FeatureHead::Cache> feature_head;
     std::size_t scratch_size = 0;  // Floats that each worker needs.
 
-    Matrix hidden() const { return layers.empty() ? embedding.h : layers.back().output(); }
+    Matrix hidden() const { return encoder.output; }
   };
   Activations allocate(const Batch& batch, Workspace& workspace) const;
 
@@ -82,7 +82,7 @@ class Network {
   LinearList linears_{layout_};
   FusedEmbedding embedding_;
   std::optional<MembershipLayer> memberships_;
-  std::vector<EncoderLayer> layers_;
+  Encoder encoder_;
   std::optional<FeatureHead> feature_head_;
 
  public:

@@ -20,12 +20,14 @@ std::size_t num_blocks(const ParameterBlock& block) {
 
 }  // namespace
 
-double learning_rate(double highest, std::uint64_t step, std::uint64_t warmup_steps, std::uint64_t total_steps) {
+double learning_rate(double highest, std::uint64_t step, std::uint64_t warmup_steps, std::uint64_t total_steps,
+                     double final_share) {
   if (step < warmup_steps) return highest * static_cast<double>(step) / static_cast<double>(warmup_steps);
-  if (step >= total_steps) return 0.0;
+  if (step >= total_steps) return highest * final_share;
   const double progress = static_cast<double>(step - warmup_steps) /
                           static_cast<double>(std::max<std::uint64_t>(1, total_steps - warmup_steps));
-  return highest * 0.5 * (1.0 + std::cos(std::numbers::pi * progress));
+  const double rate = highest * 0.5 * (1.0 + std::cos(std::numbers::pi * progress));
+  return final_share == 0.0 ? rate : highest * final_share + (1.0 - final_share) * rate;
 }
 
 double AdamW::norm(const ParameterBlock& gradients, ThreadPool& pool) {

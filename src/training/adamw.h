@@ -9,8 +9,9 @@
 
 namespace semfuse {
 
-// Linear warmup from 0, then a cosine down to 0 at total_steps.
-double learning_rate(double highest, std::uint64_t step, std::uint64_t warmup_steps, std::uint64_t total_steps);
+// Linear warmup from 0, then a cosine down to `final_share` of the highest at total_steps.
+double learning_rate(double highest, std::uint64_t step, std::uint64_t warmup_steps, std::uint64_t total_steps,
+                     double final_share = 0.0);
 
 struct AdamWOptions {
   double beta1 = 0.9;

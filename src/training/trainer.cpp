@@ -33,6 +33,7 @@ void check(const TrainingOptions& t) {
   require(t.epochs > 0 && t.batch > 0, "epochs and batch must be above 0");
   require(t.learning_rate > 0.0 && std::isfinite(t.learning_rate), "learning_rate must be above 0");
   require(t.warmup >= 0.0 && t.warmup <= 1.0, "warmup must be in [0, 1]");
+  require(t.final_rate >= 0.0 && t.final_rate <= 1.0, "final_rate must be in [0, 1]");
   require(t.weight_decay >= 0.0 && std::isfinite(t.weight_decay), "weight_decay must not be negative");
   require(t.beta1 >= 0.0 && t.beta1 < 1.0 && t.beta2 >= 0.0 && t.beta2 < 1.0, "beta1 and beta2 must be in [0, 1)");
   require(t.epsilon > 0.0 && t.clip_norm > 0.0 && std::isfinite(t.epsilon), "epsilon and clip_norm must be above 0");
@@ -247,7 +248,8 @@ StepReport Trainer::step() {
         index + 1, s.total_steps(), epoch + 1, std::isfinite(losses.total) ? "gradient" : "loss",
         s.max_skipped == 0 ? "" : fmt::format(", as in the {} steps before, which were skipped", s.skipped_in_a_row)));
   }
-  const double rate = learning_rate(s.training.learning_rate, index, s.warmup_steps(), s.total_steps());
+  const double rate =
+      learning_rate(s.training.learning_rate, index, s.warmup_steps(), s.total_steps(), s.training.final_rate);
   if (finite) {
     ModelAccess::change_weights(
         s.model, [&](ParameterBlock& weights) { s.optimizer.step(rate, norm, s.gradients, weights, s.pool); });

@@ -236,6 +236,30 @@ std::vector<Case> cases() {
        .identity_dropout = 0.4,
        .words = {0, 1, 2, 3, 5, 6, 7, 8, 11},
        .feature_options = learned(MembershipKernel::gaussian)},
+      // Layers that normalise first, alone and with the parts that read the hidden state or the embedding.
+      {.name = "pre_norm", .features = 0, .attention = kCausal, .model = with([](ModelOptions& m) {
+                                                                  m.norm = NormPlace::pre;
+                                                                })},
+      {.name = "pre_norm_bidirectional_split",
+       .sentences_per_shard = 1,
+       .chunk_logits = 2 * 13,
+       .model = with([](ModelOptions& m) { m.norm = NormPlace::pre; })},
+      {.name = "scaled_embedding", .features = 0, .attention = kCausal, .model = with([](ModelOptions& m) {
+                                                                          m.scaled_embedding = true;
+                                                                        })},
+      {.name = "pre_norm_scaled_open_vocabulary",
+       .features = 22,
+       .attention = kCausal,
+       .model = with([](ModelOptions& m) {
+         m.norm = NormPlace::pre;
+         m.scaled_embedding = true;
+         m.output_features = true;
+         m.knobs = two_knobs();
+       }),
+       .class_loss = 0.6,
+       .identity_dropout = 0.4,
+       .words = {0, 1, 2, 3, 5, 6, 7, 8, 11},
+       .feature_options = learned(MembershipKernel::power)},
       // Every size past a vector of 16, so that whole vectors and remainders meet.
       {.name = "past_a_vector",
        .features = 17,

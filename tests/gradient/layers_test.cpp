@@ -4,6 +4,7 @@
 #include "model/encoder_layer.h"
 #include "model/feature_head.h"
 #include "model/fused_embedding.h"
+#include "model/pre_norm_layer.h"
 #include "support/layer_case.h"
 
 namespace semfuse {
@@ -100,6 +101,31 @@ TEST(ResidualNormGradient, EqualsTheTwin) {
                }));
 }
 
+TEST(LayerNormGradient, EqualsTheTwinAddedOrNot) {
+  for (const bool accumulate : {false, true}) {
+    LayerCase c;
+    const LayerNorm norm(c.layout(), "norm", kWidth);
+    c.prepare();
+    LayerNorm::Cache cache = norm.allocate(c.batch(), c.workspace());
+    const Matrix x = c.random_rows(kWidth, 1);
+    const Matrix d_y = c.random_rows(kWidth, 3);
+    const Matrix d_x = c.copy(d_y);
+    c.for_each_shard([&](const Shard& shard) { norm.forward(c.pass(), shard, shard.rows_of(x), cache); });
+    reference::Tables<double> at = c.weights();
+    at["x"] = reference::table_of(x);
+    expect_output(cache.y, reference::layer_norm(at["x"], at["norm.weight"], at["norm.bias"]));
+
+    c.for_each_shard([&](const Shard& shard) {
+      norm.backward(c.pass(), shard, shard.rows_of(accumulate ? d_y : d_x), cache, accumulate, shard.rows_of(d_x));
+    });
+    norm.gradients(cache, c.tasks());
+    expect_close(c.gradients(d_x), complex_step(at, [&](const ComplexTables& w) {
+                   const auto y = reference::layer_norm(w.at("x"), w.at("norm.weight"), w.at("norm.bias"));
+                   return weighted_sum(y, d_y) + (accumulate ? weighted_sum(w.at("x"), d_y) : 0.0);
+                 }));
+  }
+}
+
 class SelfAttentionGradient : public testing::TestWithParam<AttentionMask> {};
 
 TEST_P(SelfAttentionGradient, EqualsTheTwin) {
@@ -187,6 +213,33 @@ TEST(EncoderLayerGradient, EqualsTheTwin) {
   layer.gradients(cache, c.tasks());
   expect_close(c.gradients(d_x), complex_step(at, [&](const ComplexTables& w) {
                  return weighted_sum(reference::encoder_layer(w, 1, w.at("x"), c.batch(), options, c.plan()), d_y);
+               }));
+}
+
+TEST(PreNormLayerGradient, EqualsTheTwin) {
+  LayerCase c;
+  const ModelOptions options{
+      .width = kWidth, .heads = kHeads, .feed_forward = kInner, .attention = AttentionMask::causal};
+  const PreNormLayer layer(c.layout(), c.linears(), options, 1);
+  c.prepare(options.attention);
+  const Matrix x = c.random_rows(kWidth, 1);
+  PreNormLayer::Cache cache = layer.allocate(c.batch(), x, c.workspace());
+  const Matrix d_y = c.random_rows(kWidth, 3);
+  const Matrix d_context = c.random_rows(kWidth, 4);
+  const Matrix d_x = c.copy(d_y);
+  float* scratch = c.workspace().floats(layer.scratch_size(c.batch()));
+  c.for_each_shard([&](const Shard& shard) { layer.forward(c.pass(), shard, cache, scratch); });
+
+  reference::Tables<double> at = c.weights();
+  at["x"] = reference::table_of(x);
+  expect_output(cache.output(), reference::pre_norm_layer(at, 1, at["x"], c.batch(), options, c.plan()));
+
+  c.for_each_shard([&](const Shard& shard) {
+    layer.backward(c.pass(), shard, cache, shard.rows_of(d_x), shard.rows_of(d_context), scratch);
+  });
+  layer.gradients(cache, c.tasks());
+  expect_close(c.gradients(d_x), complex_step(at, [&](const ComplexTables& w) {
+                 return weighted_sum(reference::pre_norm_layer(w, 1, w.at("x"), c.batch(), options, c.plan()), d_y);
                }));
 }
 

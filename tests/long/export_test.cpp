@@ -18,7 +18,9 @@ TEST(Export, PyTorchGivesTheSameLogits) {
   for (const Arguments& choice : {Arguments{"paper-fusion"},
                                   {"paper-baseline"},
                                   {"semfuse"},
-                                  {"semfuse", "--set", "features.learn_kernel=true"}}) {
+                                  {"paper-baseline", "--set", "model.norm=pre"},
+                                  {"semfuse", "--set", "features.learn_kernel=true"},
+                                  {"semfuse", "--set", "model.norm=pre", "--set", "model.scaled_embedding=true"}}) {
     for (const char* attention : {"model.attention=causal", "model.attention=bidirectional"}) {
       SCOPED_TRACE(testing::PrintToString(choice) + ' ' + attention);
       const TemporaryFolder folder;

@@ -18,6 +18,7 @@ struct TrainingCase {
   std::size_t chunk_logits;
   bool open = false;  // Output features, class loss and identity dropout, with a few words outside of the softmax.
   bool learn_kernel = false;
+  NormPlace norm = NormPlace::post;
 };
 
 constexpr std::size_t kVocab = 1500;  // With width 24 more parameters than one task of the optimizer takes.
@@ -35,6 +36,7 @@ ParameterBlock weights_after_steps(const TrainingCase& c, std::size_t num_thread
       .width = 24, .layers = 2, .heads = 4, .feed_forward = 40, .attention = c.attention, .feature_head = 12};
   ModelOptions chosen = options;
   chosen.output_features = c.open;
+  chosen.norm = c.norm;
   LossOptions losses_of_step{
       .label_smoothing = 0.02, .feature_loss = 0.5, .uniformity_loss = 0.1, .classes = {{1, 2, 3}, {4, 5}}};
   std::vector<float> word_features;
@@ -84,7 +86,11 @@ INSTANTIATE_TEST_SUITE_P(Cases, Determinism,
                                          TrainingCase{22, AttentionMask::causal, 200 * kVocab},
                                          TrainingCase{22, AttentionMask::causal, TrainingStep::kChunkLogits, true},
                                          TrainingCase{22, AttentionMask::causal, 200 * kVocab, true},
-                                         TrainingCase{22, AttentionMask::causal, 200 * kVocab, true, true}));
+                                         TrainingCase{22, AttentionMask::causal, 200 * kVocab, true, true},
+                                         TrainingCase{.num_features = 22,
+                                                      .attention = AttentionMask::causal,
+                                                      .chunk_logits = 200 * kVocab,
+                                                      .norm = NormPlace::pre}));
 
 TEST(DropoutSeed, AnotherSeedGivesOtherDropout) {
   const TrainingCase c{0, AttentionMask::causal, TrainingStep::kChunkLogits};

@@ -12,7 +12,15 @@ namespace {
 struct Case {
   AttentionMask attention;
   bool fusion;
+  NormPlace norm = NormPlace::post;
 };
+
+ModelOptions options_of(const Case& c) {
+  ModelOptions options = small_options(c.attention, c.fusion);
+  options.norm = c.norm;
+  options.scaled_embedding = c.norm == NormPlace::pre;
+  return options;
+}
 
 class IncrementalPassTest : public testing::TestWithParam<Case> {
  protected:
@@ -30,7 +38,7 @@ class IncrementalPassTest : public testing::TestWithParam<Case> {
     }
   }
 
-  LanguageModel model_ = random_model(small_options(GetParam().attention, GetParam().fusion));
+  LanguageModel model_ = random_model(options_of(GetParam()));
   ThreadPool pool_{1};
   InferenceWeights weights_{ModelAccess::network(model_), ModelAccess::weights(model_), pool_};
 };
@@ -138,8 +146,12 @@ TEST_P(GuessingPassTest, ReadsGuessesInTheSamePass) {
 INSTANTIATE_TEST_SUITE_P(Models, IncrementalPassTest,
                          testing::Values(Case{AttentionMask::causal, false}, Case{AttentionMask::causal, true},
                                          Case{AttentionMask::bidirectional, false},
-                                         Case{AttentionMask::bidirectional, true}));
-INSTANTIATE_TEST_SUITE_P(Models, GuessingPassTest, testing::Values(Case{AttentionMask::causal, false}));
+                                         Case{AttentionMask::bidirectional, true},
+                                         Case{AttentionMask::causal, false, NormPlace::pre},
+                                         Case{AttentionMask::bidirectional, true, NormPlace::pre}));
+INSTANTIATE_TEST_SUITE_P(Models, GuessingPassTest,
+                         testing::Values(Case{AttentionMask::causal, false},
+                                         Case{AttentionMask::causal, false, NormPlace::pre}));
 
 }  // namespace
 }  // namespace semfuse

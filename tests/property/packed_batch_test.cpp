@@ -32,6 +32,8 @@ RandomCase random_case(std::uint64_t seed) {
   c.model.feed_forward = between(1, 40);
   c.model.feature_head = between(1, 20);
   c.model.attention = between(0, 1) ? AttentionMask::causal : AttentionMask::bidirectional;
+  c.model.norm = seed % 2 == 0 ? NormPlace::post : NormPlace::pre;
+  c.model.scaled_embedding = seed % 3 == 0;
   c.vocab_size = between(2, 50);
   c.num_features = between(0, 1) ? between(1, 22) : 0;
   c.lengths.resize(between(1, 8));

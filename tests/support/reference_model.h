@@ -189,6 +189,35 @@ Table<T> encoder_layer(const Tables<T>& w, std::size_t layer, const Table<T>& x,
   return residual_norm(w, name + ".norm2", middle, fed, plan.mask(layer, Site::feed_forward_output));
 }
 
+template <class T>
+Table<T> pre_norm_layer(const Tables<T>& w, std::size_t layer, const Table<T>& x, const Batch& batch,
+                        const ModelOptions& options, const DropoutPlan& plan) {
+  using Site = DropoutPlan::Site;
+  const std::string name = "enc.layers." + std::to_string(layer);
+  const auto plus = [](Table<T> sum, const Table<T>& branch) {
+    for (std::size_t n = 0; n < sum.numbers.size(); ++n) sum.numbers[n] += branch.numbers[n];
+    return sum;
+  };
+  const auto norm = [&](const char* which, const Table<T>& of) {
+    return layer_norm(of, w.at(name + which + ".weight"), w.at(name + which + ".bias"));
+  };
+  const Table<T> attended = self_attention(w, name + ".self_attn", norm(".norm1", x), batch, options.heads,
+                                           options.attention, plan.mask(layer, Site::attention_weights));
+  const Table<T> middle = plus(x, dropout(attended, plan.mask(layer, Site::attention_output)));
+  const Table<T> fed = feed_forward(w, name, norm(".norm2", middle), plan.mask(layer, Site::feed_forward_inner));
+  return plus(middle, dropout(fed, plan.mask(layer, Site::feed_forward_output)));
+}
+
+template <class T>
+Table<T> encoder(const Tables<T>& w, Table<T> x, const Batch& batch, const ModelOptions& options,
+                 const DropoutPlan& plan) {
+  for (std::size_t layer = 0; layer < options.layers; ++layer) {
+    x = options.norm == NormPlace::post ? encoder_layer(w, layer, x, batch, options, plan)
+                                        : pre_norm_layer(w, layer, x, batch, options, plan);
+  }
+  return options.norm == NormPlace::post ? x : layer_norm(x, w.at("enc.norm.weight"), w.at("enc.norm.bias"));
+}
+
 inline double position(std::size_t p, std::size_t j, std::size_t width) {
   const double angle =
       static_cast<double>(p) * std::pow(10000.0, -static_cast<double>(j - j % 2) / static_cast<double>(width));
@@ -239,9 +268,11 @@ Table<T> constants(const Table<double>& table) {
 }
 
 // h = e + (1 + σ(W_g [e; s])) ∘ (W_s s) + position, or e + position without features; without a gate its σ is 0, and
-// the e of a word without identity is 0. The request of a token's sentence belongs to s.
+// the e of a word without identity is 0. The request of a token's sentence belongs to s. All but the position is
+// scaled.
 template <class T>
-Table<T> fused_embedding(const Tables<T>& w, const Batch& batch, const Identity& identity, const Table<T>& features) {
+Table<T> fused_embedding(const Tables<T>& w, const Batch& batch, const Identity& identity, const Table<T>& features,
+                         double scale = 1.0) {
   const Table<T>& table = w.at("tok.weight");
   const std::size_t width = table.cols;
   const std::size_t num_fused = batch.num_features + batch.num_request_columns;
@@ -262,17 +293,19 @@ Table<T> fused_embedding(const Tables<T>& w, const Batch& batch, const Identity&
     for (std::size_t j = 0; j < width; ++j) {
       const auto token = static_cast<std::size_t>(batch.inputs[t]);
       joined(t, j) = table(token, j) * identity_of(identity, token);
-      h(t, j) = joined(t, j) + position(batch.positions[t], j, width);
+      h(t, j) = scale * joined(t, j) + position(batch.positions[t], j, width);
     }
   }
   if (batch.num_features == 0) return h;
   const Table<T> u = linear(fused, w.at("sem_proj.weight"), w.at("sem_proj.bias"));
   if (!w.contains("gate.weight")) {
-    for (std::size_t n = 0; n < h.numbers.size(); ++n) h.numbers[n] += u.numbers[n];
+    for (std::size_t n = 0; n < h.numbers.size(); ++n) h.numbers[n] += scale * u.numbers[n];
     return h;
   }
   const Table<T> gate = linear(joined, w.at("gate.weight"), w.at("gate.bias"));
-  for (std::size_t n = 0; n < h.numbers.size(); ++n) h.numbers[n] += (1.0 + sigmoid(gate.numbers[n])) * u.numbers[n];
+  for (std::size_t n = 0; n < h.numbers.size(); ++n) {
+    h.numbers[n] += scale * (1.0 + sigmoid(gate.numbers[n])) * u.numbers[n];
+  }
   return h;
 }
 
@@ -314,9 +347,8 @@ Table<T> row_head(const Tables<T>& w, const Table<T>& hidden, const std::vector<
 template <class T>
 Table<T> encode(const Tables<T>& w, const Batch& batch, const ModelOptions& options, const DropoutPlan& plan,
                 const Identity& identity, const Table<T>& features) {
-  Table<T> x = fused_embedding(w, batch, identity, features);
-  for (std::size_t layer = 0; layer < options.layers; ++layer) x = encoder_layer(w, layer, x, batch, options, plan);
-  return x;
+  const double scale = options.scaled_embedding ? std::sqrt(static_cast<double>(options.width)) : 1.0;
+  return encoder(w, fused_embedding(w, batch, identity, features, scale), batch, options, plan);
 }
 
 template <class T>

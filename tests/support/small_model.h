@@ -50,7 +50,7 @@ inline ParameterBlock random_weights(const ParameterLayout& layout, std::uint64_
   ParameterBlock weights(layout);
   RandomStream random(seed, RandomPurpose::weights);
   for (const ParameterInfo& info : layout.entries()) {
-    const bool gain = info.name.ends_with("norm1.weight") || info.name.ends_with("norm2.weight");
+    const bool gain = info.name.find("norm") != std::string::npos && info.name.ends_with(".weight");
     for (std::size_t i = 0; i < info.size; ++i) {
       weights.vector(info)[i] = static_cast<float>((gain ? 1.0 : 0.0) + 1.2 * (random.next_uniform() - 0.5));
     }

@@ -109,5 +109,40 @@ TEST(AddRows, EqualsAPlainLoop) {
   });
 }
 
+TEST(AddRows, ScalesWhatIsThereFirst) {
+  sweep([](std::size_t cols, const Placement& placement) {
+    GuardedMatrix rows(kRows, cols, placement);
+    GuardedMatrix h(kRows, cols, {.gap = placement.gap + 2});
+    rows.fill(SmallIntegers(7));
+    h.fill(SmallIntegers(8));
+    add_rows(rows.view(), h.view(), 3.0f);
+    const auto sum = [](std::size_t i, std::size_t j) {
+      return SmallIntegers(7)(i, j) + 3.0f * SmallIntegers(8)(i, j);
+    };
+    ASSERT_EQ(worst_difference(h.view(), sum), 0.0) << cols << " columns";
+    scale_rows(-0.5f, h.view());
+    ASSERT_EQ(worst_difference(h.view(), [&](std::size_t i, std::size_t j) { return -0.5f * sum(i, j); }), 0.0);
+    ASSERT_TRUE(h.guards_intact()) << cols << " columns";
+  });
+}
+
+TEST(AddDropped, EqualsAPlainLoop) {
+  for (const DropoutMask& mask : {DropoutMask(), DropoutMask(0.5, 1, 2, 3)}) {
+    sweep([&](std::size_t cols, const Placement& placement) {
+      GuardedMatrix residual(kRows, cols, placement);
+      GuardedMatrix branch(kRows, cols, {.gap = placement.gap + 2});
+      residual.fill(SmallIntegers(7));
+      branch.fill(SmallIntegers(8));
+      add_dropped(residual.view(), mask, 11, branch.view());
+      const double worst = worst_difference(branch.view(), [&](std::size_t i, std::size_t j) {
+        const float kept = !mask.active() ? 1.0f : mask.keeps(11 + i, j) ? mask.scale : 0.0f;
+        return SmallIntegers(7)(i, j) + kept * SmallIntegers(8)(i, j);
+      });
+      ASSERT_EQ(worst, 0.0) << cols << " columns";
+      ASSERT_TRUE(branch.guards_intact()) << cols << " columns";
+    });
+  }
+}
+
 }  // namespace
 }  // namespace semfuse

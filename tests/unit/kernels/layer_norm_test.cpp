@@ -121,6 +121,70 @@ TEST(LayerNorm, EqualsAPlainLoopAtEverySize) {
   check(515, {.gap = 1}, mask, 0.0f);
 }
 
+// The same without a branch: a twin whose branch is 0 and whose residual is x.
+void check_alone(std::size_t cols, const Placement& placement, bool accumulate) {
+  const auto at = [&](const std::vector<double>& v) {
+    return [&v, cols](std::size_t i, std::size_t j) { return v[i * cols + j]; };
+  };
+  for_each_instruction_set([&] {
+    GuardedMatrix zeros(kRows, cols);
+    GuardedMatrix x(kRows, cols, placement);
+    GuardedMatrix gamma(1, cols, placement);
+    GuardedMatrix beta(1, cols, placement);
+    GuardedMatrix d_y(kRows, cols, placement);
+    GuardedMatrix x_hat(kRows, cols, {.gap = placement.gap});
+    GuardedMatrix y(kRows, cols, placement);
+    GuardedMatrix inv_std(1, kRows, {.misalignment = 1});
+    GuardedMatrix d_gamma(1, cols);
+    GuardedMatrix d_beta(1, cols);
+    GuardedMatrix d_x(kRows, cols, {.gap = placement.gap + 1});
+    zeros.fill([](std::size_t, std::size_t) { return 0.0f; });
+    x.fill([&](std::size_t i, std::size_t j) { return UniformNumbers(1)(i, j) + 0.5f * static_cast<float>(i); });
+    gamma.fill([](std::size_t i, std::size_t j) { return 1.0f + 0.5f * UniformNumbers(2)(i, j); });
+    beta.fill(UniformNumbers(3));
+    d_y.fill(UniformNumbers(4));
+    d_gamma.fill(UniformNumbers(5));
+    d_beta.fill(UniformNumbers(6));
+    d_x.fill(UniformNumbers(7));
+    Twin twin(zeros, x, gamma, beta, d_y, DropoutMask(), cols);
+
+    layer_norm_forward(x.view(), gamma.data(), beta.data(), inv_std.data(), x_hat.view(), y.view());
+    ASSERT_LT(worst_difference(x_hat.view(), at(twin.x_hat)), 2e-5) << cols << " columns";
+    ASSERT_LT(worst_difference(y.view(), at(twin.y)), 2e-5) << cols << " columns";
+    ASSERT_TRUE(x.guards_intact() && x_hat.guards_intact() && y.guards_intact() && inv_std.guards_intact());
+
+    const double size = *std::max_element(twin.inv_std.begin(), twin.inv_std.end());
+    layer_norm_backward(d_y.view(), x_hat.view(), gamma.data(), inv_std.data(), d_gamma.data(), d_beta.data(),
+                        accumulate, d_x.view());
+    const auto expected = [&](std::size_t i, std::size_t j) {
+      return twin.d_sum[i * cols + j] + (accumulate ? exact(UniformNumbers(7)(i, j)) : 0.0);
+    };
+    ASSERT_LT(worst_difference(d_x.view(), expected), 2e-5 * size) << cols << " columns";
+    const auto d_gamma_of = [&](std::size_t, std::size_t j) {
+      return twin.d_gamma[j] + exact(UniformNumbers(5)(0, j));
+    };
+    const auto d_beta_of = [&](std::size_t, std::size_t j) { return twin.d_beta[j] + exact(UniformNumbers(6)(0, j)); };
+    ASSERT_LT(worst_difference(d_gamma.view(), d_gamma_of), 5e-5) << cols << " columns";
+    ASSERT_LT(worst_difference(d_beta.view(), d_beta_of), 5e-5) << cols << " columns";
+    ASSERT_TRUE(d_x.guards_intact() && d_gamma.guards_intact() && d_beta.guards_intact()) << cols << " columns";
+    if (accumulate) return;
+    // In place: the gradient of y becomes that of x.
+    layer_norm_backward(d_y.view(), x_hat.view(), gamma.data(), inv_std.data(), d_gamma.data(), d_beta.data(),
+                        /*accumulate=*/false, d_y.view());
+    ASSERT_LT(worst_difference(d_y.view(), at(twin.d_sum)), 2e-5 * size) << cols << " columns";
+  });
+}
+
+TEST(LayerNorm, AloneEqualsAPlainLoopAtEverySize) {
+  for (const std::size_t cols : every_size(67)) {
+    for (const Placement& placement : placements()) {
+      check_alone(cols, placement, false);
+      check_alone(cols, placement, true);
+      if (HasFatalFailure()) return;
+    }
+  }
+}
+
 // A constant row has variance 0: its output is beta, and its gradient must be finite.
 TEST(LayerNorm, ConstantRowsBecomeBeta) {
   for_each_instruction_set([] {

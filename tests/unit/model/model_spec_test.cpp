@@ -27,6 +27,8 @@ ModelSpec unusual_spec() {
                   .feed_forward = 7,
                   .dropout = 1.0 / 3.0,
                   .attention = AttentionMask::causal,
+                  .norm = NormPlace::pre,
+                  .scaled_embedding = true,
                   .fusion = true,
                   .feature_head = 5,
                   .gate = false,
@@ -83,6 +85,21 @@ TEST(ModelSpec, ReadsWhatWasWritten) {
   EXPECT_EQ(found.knob_support, spec.knob_support);
 }
 
+TEST(ModelSpec, WhatIsLikeThePapersModelIsOfTheFirstVersion) {
+  ModelSpec spec = unusual_spec();
+  EXPECT_EQ(nlohmann::json::parse(to_metadata(spec)["spec"])["version"], 2);
+  spec.options.norm = NormPlace::post;
+  EXPECT_EQ(nlohmann::json::parse(to_metadata(spec)["spec"])["version"], 2);
+  spec.options.scaled_embedding = false;
+  const Metadata metadata = to_metadata(spec);
+  const nlohmann::json json = nlohmann::json::parse(metadata.at("spec"));
+  EXPECT_EQ(json["version"], 1);
+  EXPECT_FALSE(json["model"].contains("norm"));
+  const ModelOptions found = parse_model_spec(metadata, "m").options;
+  EXPECT_EQ(found.norm, NormPlace::post);
+  EXPECT_FALSE(found.scaled_embedding);
+}
+
 TEST(ModelSpec, IsThatOfItsModel) {
   const ModelSpec spec = unusual_spec();
   LanguageModel model(spec.options, spec.vocabulary, FeatureBank(spec.lexicon, spec.features), 1);
@@ -121,9 +138,10 @@ TEST(ModelSpec, WhatIsMissingWrongOrUnknownIsRefusedByName) {
     }
     EXPECT_THAT(refusal([&](nlohmann::json& spec) { spec[section]["new\n"] = 1; }), one_line("\"new\\n\""));
   }
-  for (const nlohmann::json& version : {nlohmann::json(2), nlohmann::json("1"), nlohmann::json()}) {
+  for (const nlohmann::json& version : {nlohmann::json(3), nlohmann::json("1"), nlohmann::json()}) {
     EXPECT_THAT(refusal([&](nlohmann::json& spec) { spec["version"] = version; }), one_line("version"));
   }
+  EXPECT_THAT(refusal([](nlohmann::json& spec) { spec["version"] = 1; }), one_line("norm"));
   EXPECT_THAT(refusal([](nlohmann::json& spec) { spec = 3; }), one_line("version"));
   EXPECT_THAT(refusal([](nlohmann::json& spec) { spec["more"] = 3; }), one_line("version"));
 }

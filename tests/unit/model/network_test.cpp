@@ -124,6 +124,33 @@ TEST(Network, TheEleventhLayerIsACopyToo) {
   }
 }
 
+TEST(Network, PreNormLayersBeginDifferentlyAndEndInANorm) {
+  ModelOptions options{.width = 8, .layers = 2, .heads = 2, .feed_forward = 6, .fusion = false};
+  const std::size_t post = Network(options, 5, 0).layout().parameter_count();
+  options.norm = NormPlace::pre;
+  const Network network(options, 5, 0);
+  EXPECT_EQ(network.layout().parameter_count(), post + 2 * 8);
+  const ParameterBlock weights = network.initial_weights(1);
+  EXPECT_NE(values(network, weights, in_layer(0, "linear1.weight")),
+            values(network, weights, in_layer(1, "linear1.weight")));
+  EXPECT_EQ(values(network, weights, "enc.norm.weight"), std::vector<float>(8, 1.0f));
+  EXPECT_EQ(values(network, weights, "enc.norm.bias"), std::vector<float>(8, 0.0f));
+}
+
+TEST(Network, AScaledEmbeddingBeginsSmallerByTheRootOfTheWidth) {
+  ModelOptions options{.width = 16, .layers = 1, .heads = 2, .feed_forward = 6};
+  const Network plain(options, 5, 3);
+  options.scaled_embedding = true;
+  const Network scaled(options, 5, 3);
+  for (const char* name : {"tok.weight", "sem_proj.weight", "sem_proj.bias"}) {
+    std::vector<float> expected = values(plain, plain.initial_weights(1), name);
+    for (float& number : expected) number *= 0.25f;
+    EXPECT_EQ(values(scaled, scaled.initial_weights(1), name), expected) << name;
+  }
+  EXPECT_EQ(values(scaled, scaled.initial_weights(1), "gate.weight"),
+            values(plain, plain.initial_weights(1), "gate.weight"));
+}
+
 TEST_F(NetworkTest, DrawsEachKindAsPyTorchDoes) {
   const auto fan_in = [](double inputs) { return 1.0 / std::sqrt(inputs); };
   expect_uniform("sem_proj.weight", fan_in(22));

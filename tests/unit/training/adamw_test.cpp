@@ -24,6 +24,15 @@ TEST(LearningRate, WarmsUpFromZeroAndEndsAtZero) {
   }
 }
 
+TEST(LearningRate, EndsAtAShareOfTheHighest) {
+  EXPECT_EQ(learning_rate(0.4, 0, 10, 110, 0.25), 0.0);
+  EXPECT_NEAR(learning_rate(0.4, 5, 10, 110, 0.25), 0.2, 1e-12);
+  EXPECT_NEAR(learning_rate(0.4, 10, 10, 110, 0.25), 0.4, 1e-12);
+  EXPECT_NEAR(learning_rate(0.4, 60, 10, 110, 0.25), 0.25, 1e-12);
+  EXPECT_NEAR(learning_rate(0.4, 110, 10, 110, 0.25), 0.1, 1e-12);
+  EXPECT_NEAR(learning_rate(0.4, 500, 10, 110, 0.25), 0.1, 1e-12);
+}
+
 class AdamWTest : public testing::Test {
  protected:
   AdamWTest() {
