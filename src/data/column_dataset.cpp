@@ -127,6 +127,8 @@ std::span<const TokenId> ColumnDataset::ids(std::size_t text) const {
   const std::uint64_t first = text == 0 ? 0 : ends[text - 1];
   const std::uint64_t end = ends[text];
   if (first > end || end > sizes_.ids || end - first < 2) refuse("is damaged: a text has no proper end");
+  ends_.note_read(text * sizeof(std::uint64_t), sizeof(std::uint64_t));
+  ids_.note_read(first * sizeof(TokenId), (end - first) * sizeof(TokenId));
   const std::span<const TokenId> ids = ids_.as<TokenId>().subspan(first, end - first);
   const auto is_id = [&](TokenId id) { return id >= 0 && static_cast<std::uint64_t>(id) < sizes_.vocabulary; };
   if (!std::ranges::all_of(ids, is_id)) refuse("is damaged: an id is none of the vocabulary");
@@ -138,9 +140,11 @@ void ColumnDataset::copy_features(std::size_t text, std::span<float> rows) const
   const std::uint64_t first = text == 0 ? 0 : ends_.as<std::uint64_t>()[text - 1];
   const std::size_t count = rows.size() / sizes_.features;
   if (first + count > sizes_.ids) refuse("is damaged: a text has no proper end");
+  row_of_.note_read(first * sizeof(std::uint32_t), count * sizeof(std::uint32_t));
   for (std::size_t i = 0; i < count; ++i) {
     const std::uint64_t place = row_of_.as<std::uint32_t>()[first + i];
     if (place >= sizes_.rows) refuse("is damaged: a token has no feature row");
+    rows_.note_read(place * sizes_.features * sizeof(float), sizes_.features * sizeof(float));
     const std::span<const float> row = rows_.as<float>().subspan(place * sizes_.features, sizes_.features);
     if (!std::ranges::all_of(row, [](float value) { return std::isfinite(value); })) {
       refuse("is damaged: a feature is not finite");
@@ -150,6 +154,7 @@ void ColumnDataset::copy_features(std::size_t text, std::span<float> rows) const
 }
 
 KnobLabel ColumnDataset::label(std::size_t text, std::size_t knob) const {
+  labels_.note_read((text * sizes_.knobs + knob) * sizeof(std::uint32_t), sizeof(std::uint32_t));
   return unpacked(kinds_[knob], labels_.as<std::uint32_t>()[text * sizes_.knobs + knob]);
 }
 

@@ -5,11 +5,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstdlib>
 
 #include "core/nearest_word.h"
 #include "core/thread_pool.h"
+#include "data/block_stages.h"
 #include "data/builtin_corpora.h"
 #include "data/text_encoder.h"
 #include "data/text_hash.h"
@@ -26,8 +28,9 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kVersion = "semfuse-prepared-1";
-constexpr std::uint64_t kTokenizerBytes = std::uint64_t{128} << 20;  // Of text are enough to make a tokenizer of.
-constexpr double kTokenizerShare = 0.2;                              // Of all the work.
+constexpr std::uint64_t kTokenizerBytes = std::uint64_t{48} << 20;  // Of text are enough to make a tokenizer of.
+constexpr std::size_t kMostBlocks = 16;                             // At a time: each takes several MB.
+constexpr double kTokenizerShare = 0.2;                             // Of all the work.
 
 constexpr const char* kTokenizerFile = "tokenizer.json";
 constexpr const char* kReportFile = "report.json";
@@ -172,45 +175,56 @@ class Preparation {
 
   Tokenizer make_tokenizer() {
     if (options_.tokenizer == TokenizerKind::bytes) return Tokenizer::bytes();
-    TokenizerTrainer trainer;
+    // Always so many, so that the result does not depend on the threads.
+    std::array<TokenizerTrainer, 2> trainers;
     RecordReader records = reader(options_.train, {});
-    RecordBlock block;
-    while (records.counts().text_bytes < kTokenizerBytes && records.next_block(block)) {
+    const std::uint64_t every = records.bytes_total() / kTokenizerBytes + 1;
+    const auto count = [&](const RecordBlock& block, std::size_t index) {
+      if (index % every != 0) return;
+      TokenizerTrainer& trainer = trainers[index / every % trainers.size()];
       for (const Record& record : block.records) {
         const bool is_val = options_.val.empty() && is_validation_text(record.text, options_.val_share);
         if (!is_val) trainer.add(record.text);
       }
-      const auto total = static_cast<double>(std::min(records.bytes_total(), kTokenizerBytes));
+    };
+    const auto show = [&] {
+      const auto total = static_cast<double>(std::max<std::uint64_t>(records.bytes_total(), 1));
       tell(kTokenizerShare * std::min(1.0, static_cast<double>(records.bytes_read()) / total));
-    }
-    return trainer.make(options_.tokenizer, options_.vocabulary);
+    };
+    run_stages(records, pool_, {.group = trainers.size(), .work = count, .finish = {}, .between = show});
+    trainers[0].add(trainers[1]);
+    return trainers[0].make(options_.tokenizer, options_.vocabulary);
   }
 
   // Blocks are cut by sizes, encoded by threads, and written in their order.
   void encode(const TextEncoder& encoder, const std::vector<fs::path>& files, ColumnWriter& train, ColumnWriter& val) {
     RecordReader records = reader(files, encoder.columns());
-    std::vector<RecordBlock> blocks(2 * pool_.num_threads());
-    std::vector<EncodedBlock> encoded(blocks.size());
-    while (true) {
-      std::size_t count = 0;
-      while (count < blocks.size() && records.next_block(blocks[count])) ++count;
-      if (count == 0) break;
-      pool_.run(count, [&](std::size_t i, std::size_t) { encoded[i] = encoder.encode(blocks[i], records); });
-      for (std::size_t i = 0; i < count; ++i) {
-        train.add(encoded[i].train);
-        report_.train_texts += encoded[i].train_texts;
-        report_.long_texts += encoded[i].long_texts;
-        report_.bad += encoded[i].bad;
-        if (report_.val_texts < kMostValTexts) {
-          val.add(encoded[i].val);
-          report_.val_texts += encoded[i].val_texts;
-        } else {
-          report_.val_left_out += encoded[i].val_texts;
-        }
+    const std::size_t group = std::min(2 * pool_.num_threads(), kMostBlocks);
+    std::vector<EncodedBlock> encoded(2 * group);
+    const auto write = [&](std::size_t index) {
+      const EncodedBlock block = std::move(encoded[index % encoded.size()]);
+      train.add(block.train);
+      report_.train_texts += block.train_texts;
+      report_.long_texts += block.long_texts;
+      report_.bad += block.bad;
+      if (report_.val_texts < kMostValTexts) {
+        val.add(block.val);
+        report_.val_texts += block.val_texts;
+      } else {
+        report_.val_left_out += block.val_texts;
       }
-      const auto total = static_cast<double>(std::max<std::uint64_t>(records.bytes_total(), 1));
-      tell(kTokenizerShare + (1.0 - kTokenizerShare) * static_cast<double>(records.bytes_read()) / total);
-    }
+    };
+    run_stages(
+        records, pool_,
+        {.group = group,
+         .work = [&](const RecordBlock& block,
+                     std::size_t index) { encoded[index % encoded.size()] = encoder.encode(block, records); },
+         .finish = write,
+         .between =
+             [&] {
+               const auto total = static_cast<double>(std::max<std::uint64_t>(records.bytes_total(), 1));
+               tell(kTokenizerShare + (1.0 - kTokenizerShare) * static_cast<double>(records.bytes_read()) / total);
+             }});
     report_.empty += records.counts().empty;
     report_.bad += records.counts().bad;
     if (report_.text_column.empty()) report_.text_column = records.text_column().name;

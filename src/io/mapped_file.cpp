@@ -7,14 +7,32 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <utility>
 
 #include "semfuse/error.h"
 
 namespace semfuse {
+namespace {
 
-MappedFile::MappedFile(const std::filesystem::path& path, std::size_t size) : size_(size) {
+// Bytes of files that the process has in memory; as many as can be if the system does not say.
+std::size_t mapped_bytes() {
+  constexpr std::size_t kUnknown = static_cast<std::size_t>(-1);
+  const int file = ::open("/proc/self/statm", O_RDONLY | O_CLOEXEC);  // "size resident shared ..." in pages.
+  if (file < 0) return kUnknown;
+  char text[128] = {};
+  const ssize_t count = ::read(file, text, sizeof(text) - 1);
+  ::close(file);
+  unsigned long long shared = 0;
+  if (count <= 0 || std::sscanf(text, "%*u %*u %llu", &shared) != 1) return kUnknown;
+  return static_cast<std::size_t>(shared) * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+}
+
+}  // namespace
+
+MappedFile::MappedFile(const std::filesystem::path& path, std::size_t size, std::size_t most_kept)
+    : size_(size), most_kept_(most_kept) {
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   const auto fail = [&](const std::string& what) {
     if (file >= 0) ::close(file);
@@ -40,12 +58,26 @@ MappedFile::~MappedFile() {
 }
 
 MappedFile::MappedFile(MappedFile&& other) noexcept
-    : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+    : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)), most_kept_(other.most_kept_) {}
 
 MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
   std::swap(data_, other.data_);
   std::swap(size_, other.size_);
+  std::swap(most_kept_, other.most_kept_);
   return *this;
+}
+
+// How many pages a fault maps is up to the system, from one to hundreds, so what there is is asked for now and then.
+void MappedFile::note_read(std::size_t first, std::size_t count) const {
+  constexpr std::size_t kPart = std::size_t{64} << 10;
+  constexpr std::size_t kPartsBetween = 32;
+  if (size_ <= most_kept_ / 4) return;
+  const std::size_t part = first / kPart;
+  if (last_part_.load(std::memory_order_relaxed) == part && count <= kPart) return;
+  last_part_.store(part, std::memory_order_relaxed);
+  const std::size_t parts = 1 + count / kPart;
+  if (num_parts_.fetch_add(parts, std::memory_order_relaxed) % kPartsBetween + parts < kPartsBetween) return;
+  if (mapped_bytes() > most_kept_) ::madvise(const_cast<void*>(data_), size_, MADV_DONTNEED);
 }
 
 }  // namespace semfuse

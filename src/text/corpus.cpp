@@ -15,19 +15,15 @@ bool is_mark(char c) {
 
 Sentence split_words(std::string_view text) {
   Sentence words;
-  bool inside_word = false;
-  for (const char c : text) {
-    if (is_space(c)) {
-      inside_word = false;
-    } else if (is_mark(c)) {
-      words.emplace_back(1, c);
-      inside_word = false;
-    } else if (inside_word) {
-      words.back().push_back(c);
-    } else {
-      words.emplace_back(1, c);
-      inside_word = true;
+  for (std::size_t i = 0; i < text.size();) {
+    std::size_t end = i + 1;
+    if (!is_space(text[i])) {
+      if (!is_mark(text[i])) {
+        while (end < text.size() && !is_space(text[end]) && !is_mark(text[end])) ++end;
+      }
+      words.emplace_back(text.substr(i, end - i));
     }
+    i = end;
   }
   return words;
 }

@@ -85,6 +85,9 @@ class Process {
     return sum(now.tv_sec, now.tv_nsec / 1000);
   }
 
+  // Most memory that it had at a time. Of one that has ended.
+  double peak_megabytes() const { return static_cast<double>(usage_.ru_maxrss) * 1024.0 / 1e6; }
+
   // Whether it waits for something other than a processor. Of one that is ready but gets none it is not true.
   bool is_asleep() const {
     const std::string stat = text("/proc/" + std::to_string(id_) + "/stat");  // "123 (name) S ..."
