@@ -8,6 +8,7 @@
 #include "command.h"
 #include "features/natural_bank.h"
 #include "io/json_writer.h"
+#include "model/model_access.h"
 #include "semfuse/checkpoint.h"
 #include "semfuse/error.h"
 #include "semfuse/feature_bank.h"
@@ -74,14 +75,22 @@ void show(const Options& options, std::vector<std::string> tokens, const std::ve
   terminal.print(options.json ? as_json(tokens, names, matrix) : as_table(terminal, tokens, names, matrix));
 }
 
+constexpr const char* kEmpty = "the sentence is empty; write one in quotes, as \"I didn't like the soup at all.\"";
+
+// The tokens of a model of any text, as it reads them.
+int show_tokens(const Options& options, const LanguageModel& model, const std::string& text) {
+  const std::vector<TokenId> ids = model.encode(text);
+  if (ids.empty()) throw Error(kEmpty);
+  std::vector<std::string> tokens;
+  for (const TokenId id : ids) tokens.push_back(model.vocabulary().word(id));
+  const TokenFeatures& features = ModelAccess::features(model);
+  show(options, std::move(tokens), features.names(), features.text_rows(ids));
+  if (features.size() == 0) notify("the model reads no features");
+  return 0;
+}
+
 // As a model has it, with memberships that it learned, or as the options say.
 FeatureBank chosen_bank(const Options& options) {
-  if (options.model) {
-    if (options.lexicon || !options.settings.empty()) {
-      throw Error("--model has its own lexicon and settings; leave out --lexicon and --set");
-    }
-    return load_checkpoint(*options.model).model.feature_bank();
-  }
   Experiment experiment;
   apply_settings(experiment, options.settings, "features");
   return FeatureBank(options.lexicon ? Lexicon::load(*options.lexicon) : synthetic_lexicon(), experiment.features);
@@ -111,7 +120,7 @@ int show_natural(const Options& options, const std::string& text, const std::str
     tokens.push_back({std::string_view(text).substr(place.begin, place.end - place.begin), true});
     words.emplace_back(tokens.back().bytes);
   }
-  if (words.empty()) throw Error("the sentence is empty; write one in quotes, as \"I didn't like the soup at all.\"");
+  if (words.empty()) throw Error(kEmpty);
   show(options, std::move(words), bank.names(), bank.rows(tokens));
   return 0;
 }
@@ -133,7 +142,15 @@ int show_features(const Options& options) {
   if (options.bank || options.tagger || (plain && !split_words(text).empty() && !is_of_the_paper(text))) {
     return show_natural(options, text, options.bank.value_or("english"));
   }
-  const FeatureBank bank = chosen_bank(options);
+  std::optional<Checkpoint> checkpoint;
+  if (options.model) {
+    if (options.lexicon || !options.settings.empty()) {
+      throw Error("--model has its own lexicon and settings; leave out --lexicon and --set");
+    }
+    checkpoint = load_checkpoint(*options.model);
+    if (checkpoint->model.tokenizer() != nullptr) return show_tokens(options, checkpoint->model, text);
+  }
+  const FeatureBank bank = checkpoint ? checkpoint->model.feature_bank() : chosen_bank(options);
   const Sentence sentence = split_words(text);
   if (sentence.empty())
     throw Error("the sentence is empty; write one in quotes, as \"Alice reviews the paper, very good!\"");

@@ -70,6 +70,10 @@ struct Experiment {
   // What words mean: the name of a built-in lexicon, a TSV file, or "none". Set it to describe the corpus' words
   // otherwise. A run keeps a copy of the file.
   std::string lexicon = "synthetic";
+  // Of FeatureSet::natural: which features there are, and what finds parts of speech. The name of a built-in one, a
+  // file, or, of the tagger, "none". A run keeps copies of the files.
+  std::string declaration = "english";
+  std::string tagger = "english";
   FeatureOptions features;
   // A model (a run folder or its file) whose weights training goes on from; empty: new ones. The keys of model and
   // features are then that model's.
@@ -93,11 +97,14 @@ Experiment preset_experiment(std::string_view name);
 // together.
 Experiment parse_experiment(std::string_view toml, std::string_view origin);
 
-// The same of a file. A lexicon, and files of data, with a relative name are beside that file.
+// The same of a file. A lexicon, a declaration, a tagger, and files of data, with a relative name are beside that file.
 Experiment load_experiment(const std::filesystem::path& path);
 
 // Reads the lexicon that the experiment names. Throws Error.
 Lexicon load_lexicon(const Experiment& experiment);
+
+// The features that it describes, with that lexicon and, of natural text, declaration and tagger. Throws Error.
+FeatureBank make_feature_bank(const Experiment& experiment);
 
 // Sets one key from "model.width=256". The value is TOML; bare words and comma lists need no quotes or brackets
 // (model.attention=causal, corpus.held_out=great,awful). Throws Error for an unknown key or a value that the key cannot

@@ -1,7 +1,8 @@
-// The graded, readable features of the tokens of a sentence, computed from what a lexicon says of its words.
+// The graded, readable features of the tokens of a text, computed from what is known of its words.
 #pragma once
 
 #include <array>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,14 +22,16 @@ struct FeatureMatrix {
   const float* row(std::size_t i) const { return values.data() + i * num_features; }
 };
 
-// Which features a bank computes; all but the last have the same names.
+// Which features a bank computes; the first three have the same names.
 enum class FeatureSet {
   paper,    // As the authors do: strength comes from the token before, and a final "!" is felt in every row.
   semfuse,  // No row depends on later text, is_noun is true of objects only, and an intensifier has its own strength.
   open,     // The same, and an attribute of 0 has no degree: a word is slightly positive or not at all, never between.
+  natural,  // Of any text, as a declaration says (banks/README.md): parts of speech, tense, negation, polarity, ...
   none      // No features at all: for models that only learn from the text and its knobs.
 };
-inline constexpr std::array kFeatureSets = {FeatureSet::paper, FeatureSet::semfuse, FeatureSet::open, FeatureSet::none};
+inline constexpr std::array kFeatureSets = {FeatureSet::paper, FeatureSet::semfuse, FeatureSet::open,
+                                            FeatureSet::natural, FeatureSet::none};
 
 std::string_view to_string(FeatureSet set);
 
@@ -44,10 +47,15 @@ struct FeatureOptions {
   double exclamation_nudge = 0.2;
 };
 
-// The paper's 22 predicates of a token in its sentence, as a FeatureSet computes them; or none.
+class NaturalBank;     // Internal.
+class SentenceCursor;  // Internal.
+
+// The paper's 22 predicates of a token in its sentence, as a FeatureSet computes them; those of natural text; or none.
+// Cheap enough to copy.
 class FeatureBank {
  public:
-  // Throws Error if an option is out of its range.
+  // FeatureSet::natural is English here, with the declaration and the tagger that the library carries; of others
+  // make_feature_bank() makes one (experiment.h). Throws Error if an option is out of its range.
   explicit FeatureBank(Lexicon lexicon, FeatureOptions options = {});
 
   const std::vector<std::string>& names() const;
@@ -60,7 +68,8 @@ class FeatureBank {
   // Throws Error unless centres ascend and widths are above 0.
   void set_memberships(const AttributeMemberships& memberships);
 
-  // The semantic matrix: rows for <bos>, the words, <eos>. Words that the lexicon lacks count as `other`.
+  // The semantic matrix: rows for <bos>, the words, <eos>. Words that the lexicon lacks count as `other`. Natural text
+  // as tokens that are no whole words has rows of its own (semfuse features --model shows them).
   FeatureMatrix rows(const Sentence& sentence) const;
   // The same of a sentence that goes on: rows for <bos> and the words. As in the authors' code, the paper's bank
   // makes the last row the object's while there are fewer than three words.
@@ -74,11 +83,13 @@ class FeatureBank {
 
  private:
   friend class FeatureBankAccess;
+  friend class SentenceCursor;
 
   Lexicon lexicon_;
   FeatureOptions options_;
   AttributeMemberships memberships_;
   bool graded_ = true;
+  std::shared_ptr<const NaturalBank> natural_;  // Of FeatureSet::natural only.
 };
 
 }  // namespace semfuse

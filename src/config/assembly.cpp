@@ -7,13 +7,16 @@
 #include "config/memory_need.h"
 #include "core/machine_memory.h"
 #include "data/preparation.h"
+#include "features/text_labels.h"
 #include "semfuse/error.h"
 #include "semfuse/synthetic_corpus.h"
 
 namespace semfuse {
 namespace {
 
-PreparationOptions preparation_of(const Experiment& experiment, std::size_t threads, const DataProgress& on_progress) {
+// What knobs of words read, and feature rows, are the bank's.
+PreparationOptions preparation_of(const Experiment& experiment, const FeatureBank& bank, std::size_t threads,
+                                  const DataProgress& on_progress) {
   const DataOptions& data = experiment.data;
   return {.train = {data.train.begin(), data.train.end()},
           .val = {data.val.begin(), data.val.end()},
@@ -26,7 +29,8 @@ PreparationOptions preparation_of(const Experiment& experiment, std::size_t thre
           .vocabulary = experiment.text.vocabulary,
           .given = std::nullopt,
           .knobs = experiment.model.knobs,
-          .lexicon = load_lexicon(experiment),
+          .lexicon = bank.lexicon(),
+          .bank = experiment.model.fusion ? &bank : nullptr,
           .threads = threads,
           .on_progress = on_progress};
 }
@@ -81,10 +85,10 @@ Assembly assemble(const Experiment& experiment, std::size_t threads, const DataP
                   const LanguageModel* init) {
   validate(experiment);
   require_memory(memory_need(experiment), "this training", "make the model or the corpus smaller");
-  const FeatureBank bank =
-      init != nullptr ? init->feature_bank() : FeatureBank(load_lexicon(experiment), experiment.features);
+  const FeatureBank bank = init != nullptr ? init->feature_bank() : make_feature_bank(experiment);
+  const TextLabels checked_knobs(experiment.model.knobs, bank);  // Throws for shares of what is no feature.
   if (experiment.data.kind == DataKind::files) {
-    PreparationOptions options = preparation_of(experiment, threads, on_progress);
+    PreparationOptions options = preparation_of(experiment, bank, threads, on_progress);
     if (init != nullptr) {
       if (init->tokenizer() == nullptr) throw Error(kNoTokenizer);
       options.given = *init->tokenizer();
@@ -122,7 +126,8 @@ ExperimentData validation_data(const Experiment& experiment, const LanguageModel
     return {.corpus = make_synthetic_corpus(corpus), .train = nullptr, .val = nullptr};
   }
   if (model.tokenizer() == nullptr) throw Error(kNoTokenizer);
-  PreparationOptions options = preparation_of(experiment, threads, on_progress);
+  PreparationOptions options = preparation_of(experiment, model.feature_bank(), threads, on_progress);
+  options.bank = model.options().fusion ? &model.feature_bank() : nullptr;
   options.knobs = model.options().knobs;
   if (options.train.empty()) {  // Texts that the model is only measured on need no labels.
     options.given = *model.tokenizer();

@@ -7,9 +7,9 @@
 #include <set>
 #include <utility>
 
+#include "config/feature_sources.h"
 #include "config/fit.h"
 #include "config/keys.h"
-#include "config/lexicon_source.h"
 #include "config/presets.h"
 #include "config/toml_reader.h"
 #include "core/nearest_word.h"
@@ -183,8 +183,9 @@ Experiment parse_experiment(std::string_view toml, std::string_view origin) {
 
 Experiment load_experiment(const std::filesystem::path& path) {
   Experiment experiment = parse_experiment(read_text(path, kMaxTomlBytes), path.string());
-  if (!is_builtin_lexicon(experiment.lexicon)) {
-    experiment.lexicon = (path.parent_path() / experiment.lexicon).string();  // As it is if it begins at the root.
+  for (const FeatureSource& source : feature_sources()) {
+    std::string& file = experiment.*source.name;
+    if (source.is_file(experiment)) file = (path.parent_path() / file).string();  // As it is if it begins at the root.
   }
   if (!experiment.init.empty()) experiment.init = (path.parent_path() / experiment.init).string();
   for (std::vector<std::string>* files : {&experiment.data.train, &experiment.data.val}) {

@@ -48,17 +48,39 @@ double num_step_numbers(const Experiment& experiment) {
 
 // What a model of the synthetic corpus knows of words, no model of other texts can.
 std::optional<Misfit> find_files_misfit(const Experiment& experiment) {
-  if (experiment.features.bank != FeatureSet::none) {
+  const ModelOptions& model = experiment.model;
+  if (experiment.features.bank != FeatureSet::none && experiment.features.bank != FeatureSet::natural) {
     return Misfit{{"features.bank", "data.kind"},
-                  fmt::format("features.bank is \"{}\", which is for the synthetic corpus; set it to \"none\", or take "
-                              "the preset text",
+                  fmt::format("features.bank is \"{}\", which is for the synthetic corpus; set it to \"natural\" or "
+                              "\"none\", or take the preset text",
                               to_string(experiment.features.bank))};
   }
-  if (experiment.model.output_features || experiment.model.open_vocabulary || experiment.features.learn_kernel) {
+  if (experiment.features.bank == FeatureSet::none &&
+      (model.output_features || model.open_vocabulary || experiment.features.learn_kernel)) {
     return Misfit{{"model.output_features", "model.open_vocabulary", "features.learn_kernel"},
                   "model.output_features, model.open_vocabulary and features.learn_kernel need features, which "
                   "features.bank = \"none\" has not; set them to false, or take the preset text"};
   }
+  if ((model.output_features || model.open_vocabulary) && experiment.text.tokenizer != TokenizerKind::words) {
+    return Misfit{{"model.output_features", "model.open_vocabulary", "text.tokenizer"},
+                  "model.output_features and model.open_vocabulary need tokens that are words; set text.tokenizer to "
+                  "\"words\", or both to false"};
+  }
+  return std::nullopt;
+}
+
+// Features of natural text, of whatever corpus.
+std::optional<Misfit> find_natural_misfit(const Experiment& experiment) {
+  if (experiment.features.bank != FeatureSet::natural) return std::nullopt;
+  const auto refuse = [](const char* key, const char* value) {
+    return Misfit{{key, "features.bank"},
+                  fmt::format("{0} is for the features of the synthetic corpus, and features.bank is \"natural\"; set "
+                              "{0} to {1}",
+                              key, value)};
+  };
+  if (experiment.features.learn_kernel) return refuse("features.learn_kernel", "false");
+  if (experiment.model.share_class_mass) return refuse("model.share_class_mass", "false");
+  if (experiment.training.polarity_jitter > 0.0) return refuse("training.polarity_jitter", "0");
   return std::nullopt;
 }
 
@@ -105,6 +127,7 @@ std::optional<Misfit> find_misfit(const Experiment& experiment) {
   if (experiment.data.kind == DataKind::files) {
     if (const std::optional<Misfit> misfit = find_files_misfit(experiment)) return misfit;
   }
+  if (const std::optional<Misfit> misfit = find_natural_misfit(experiment)) return misfit;
   const CorpusOptions& corpus = experiment.corpus;
   const std::size_t longest = corpus.second_clause > 0.0 ? kTwoClauseLength : kOneClauseLength;
   if (experiment.data.kind == DataKind::synthetic && corpus.max_length < longest) {

@@ -278,20 +278,23 @@ Key knobs_key(std::string explanation) {
   return key;
 }
 
-Key lexicon_key(std::string explanation) {
-  Key key{.section = "features", .name = "lexicon", .explanation = std::move(explanation)};
-  key.get = [](const Experiment& experiment) { return Value{experiment.lexicon}; };
-  key.assign = [](Experiment& experiment, const Value& value) -> Complaint {
+// Something built in by its name, `builtin` for one, or a file of it.
+template <typename Field>
+Key source(std::string section, std::string name, std::string builtin, Field field, std::string explanation) {
+  Key key{.section = std::move(section), .name = name, .explanation = std::move(explanation)};
+  key.get = [=](const Experiment& experiment) { return Value{field(experiment)}; };
+  key.assign = [=](Experiment& experiment, const Value& value) -> Complaint {
     const auto* text = value.as<std::string>();
-    if (text == nullptr) return wants("the name of a lexicon or its file", value);
-    experiment.lexicon = *text;
+    if (text == nullptr) return wants(fmt::format("the name of a {} or its file", name), value);
+    field(experiment) = *text;
     return std::nullopt;
   };
-  key.check = [](const Experiment& experiment) -> Complaint {
-    if (experiment.lexicon.empty()) return "is empty; it must be \"synthetic\" or the name of a file";
+  key.check = [=](const Experiment& experiment) -> Complaint {
+    const std::string& text = field(experiment);
+    if (text.empty()) return fmt::format("is empty; it must be \"{}\" or the name of a file", builtin);
     // One with a zero byte is no name of a file.
-    if (experiment.lexicon.find('\0') == std::string::npos) return std::nullopt;
-    return fmt::format("is {}, which is no name of a file", quoted_text(experiment.lexicon));
+    if (text.find('\0') == std::string::npos) return std::nullopt;
+    return fmt::format("is {}, which is no name of a file", quoted_text(text));
   };
   return key;
 }
@@ -334,10 +337,16 @@ std::vector<Key> make_keys() {
       whole_number("text", "vocabulary", Tokenizer::kSmallestSize, std::uint64_t{1} << 20,
                    SEMFUSE_FIELD(text.vocabulary), "Most tokens, of words and pieces."),
 
-      lexicon_key("What words mean: \"synthetic\", or a TSV file; a relative name is beside this file."),
-      choice("features", "bank", kFeatureSets, SEMFUSE_FIELD(features.bank),
-             "\"paper\"; \"semfuse\": no feature looks ahead; \"open\": and what is 0 has no degree; \"none\": no "
-             "features."),
+      source("features", "lexicon", "synthetic", SEMFUSE_FIELD(lexicon),
+             "What words mean: \"synthetic\", or a TSV file; a relative name is beside this file."),
+      choice(
+          "features", "bank", kFeatureSets, SEMFUSE_FIELD(features.bank),
+          "\"paper\"; \"semfuse\": no feature looks ahead; \"open\": and what is 0 has no degree; \"natural\": of any "
+          "text; \"none\": no features."),
+      source("features", "declaration", "english", SEMFUSE_FIELD(declaration),
+             "Which features of natural text there are: \"english\", or a .bank file."),
+      source("features", "tagger", "english", SEMFUSE_FIELD(tagger),
+             "What finds their parts of speech: \"english\", \"none\", or a .tagger file."),
       choice("features", "kernel",
              std::array{MembershipKernel::power, MembershipKernel::triangular, MembershipKernel::gaussian},
              SEMFUSE_FIELD(features.kernel), "Membership: \"power\", \"triangular\" or \"gaussian\"."),
@@ -420,6 +429,7 @@ std::vector<Key> make_keys() {
 
 bool Key::matters(const Experiment& experiment) const {
   if (name == "init") return !experiment.init.empty();
+  if (name == "declaration" || name == "tagger") return experiment.features.bank == FeatureSet::natural;
   const bool files = experiment.data.kind == DataKind::files;
   if (section == "data" || section == "text") return files;
   return !files || section != "corpus";

@@ -35,8 +35,11 @@ double data_bytes(const Experiment& experiment, std::size_t num_features) {
 }  // namespace
 
 double memory_need(const Experiment& experiment) {
-  const std::size_t num_features =
-      experiment.model.fusion ? FeatureBank(synthetic_lexicon(), experiment.features).size() : 0;
+  constexpr std::size_t kManyFeatures = 128;  // Of natural text; how many is known when they are made.
+  const bool natural = experiment.features.bank == FeatureSet::natural;
+  const std::size_t num_features = !experiment.model.fusion ? 0
+                                   : natural                ? kManyFeatures
+                                             : FeatureBank(synthetic_lexicon(), experiment.features).size();
   return model_bytes(experiment, num_features) + data_bytes(experiment, num_features);
 }
 

@@ -171,13 +171,16 @@ ColumnWriter::ColumnWriter(fs::path folder, std::size_t num_features, std::vecto
       labels_(folder_ / kLabels, files) {}
 
 std::uint32_t ColumnWriter::place_of(std::span<const float> row) {
-  const std::string key(reinterpret_cast<const char*>(row.data()), row.size_bytes());
-  const auto [found, added] = places_.emplace(key, static_cast<std::uint32_t>(sizes_.rows));
-  if (added) {
-    rows_.append_all(row);
-    ++sizes_.rows;
+  const std::string_view bytes(reinterpret_cast<const char*>(row.data()), row.size_bytes());
+  if (const auto found = places_.find(bytes); found != places_.end()) return found->second;
+  if (sizes_.rows == std::numeric_limits<std::uint32_t>::max()) {
+    throw Error(fmt::format("{}: has more different feature rows than 32 bits count; declare fewer features",
+                            folder_.string()));
   }
-  return found->second;
+  const auto place = static_cast<std::uint32_t>(sizes_.rows++);
+  rows_.append_all(row);
+  places_.emplace(bytes, place);
+  return place;
 }
 
 void ColumnWriter::add(const Block& block) {
@@ -191,9 +194,15 @@ void ColumnWriter::add(const Block& block) {
   if (sizes_.features > 0) {
     // A place for each of the block's rows, given in the order in which the texts have them.
     constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
+    constexpr std::size_t kOfMap = 96;  // What an element costs besides its bytes.
+    const std::size_t most_places = kKnownBytes / (sizes_.features * sizeof(float) + kOfMap);
     std::vector<std::uint32_t> places(block.rows.size() / sizes_.features, kNone);
     for (const std::uint32_t row : block.row_of) {
       if (places[row] == kNone) {
+        if (places_.size() >= most_places) {
+          places_.clear();
+          std::ranges::fill(places, kNone);  // So that it does not matter where blocks begin.
+        }
         places[row] = place_of(std::span(block.rows).subspan(row * sizes_.features, sizes_.features));
       }
       row_of_.append_all(std::span<const std::uint32_t>(&places[row], 1));

@@ -4,9 +4,9 @@
 #include <filesystem>
 #include <memory>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
+#include "core/text_hash.h"
 #include "io/append_file.h"
 #include "io/mapped_file.h"
 #include "semfuse/dataset.h"
@@ -76,6 +76,10 @@ class ColumnWriter {
                FileLayer& files = FileLayer::system());
 
   void add(const Block& block);
+
+  // Bytes of memory for the rows that it knows. Once they are full it begins to know them anew, so a row may be in
+  // the file more than once: memory does not grow with the number of different rows, however many texts there are.
+  static constexpr std::size_t kKnownBytes = std::size_t{32} << 20;
   // Flushes everything to the disk.
   ColumnSizes finish();
 
@@ -87,7 +91,7 @@ class ColumnWriter {
   ColumnSizes sizes_;
   FileLayer& files_;
   AppendFile ends_, ids_, row_of_, rows_, labels_;
-  std::unordered_map<std::string, std::uint32_t> places_;  // Of rows, by their bytes.
+  TextMap<std::uint32_t> places_;  // Of known rows, by their bytes.
 };
 
 }  // namespace semfuse

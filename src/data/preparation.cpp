@@ -15,6 +15,8 @@
 #include "data/builtin_corpora.h"
 #include "data/text_encoder.h"
 #include "data/text_hash.h"
+#include "features/feature_bank_access.h"
+#include "features/natural_bank.h"
 #include "io/file.h"
 #include "io/json.h"
 #include "io/json_writer.h"
@@ -145,14 +147,16 @@ class Preparation {
     const Tokenizer tokenizer = options_.given ? *options_.given : make_tokenizer();
     write_atomically(folder / kTokenizerFile, tokenizer.to_json());
     for (const char* name : {kTrainFolder, kValFolder}) fs::create_directory(folder / name);
-    ColumnWriter train(folder / kTrainFolder, 0, options_.knobs, tokenizer.size());
-    ColumnWriter val(folder / kValFolder, 0, options_.knobs, tokenizer.size());
+    const std::size_t num_features = options_.bank != nullptr ? options_.bank->size() : 0;
+    ColumnWriter train(folder / kTrainFolder, num_features, options_.knobs, tokenizer.size());
+    ColumnWriter val(folder / kValFolder, num_features, options_.knobs, tokenizer.size());
     TextEncoderOptions encoding = {.max_length = options_.max_length,
                                    .cut = options_.cut,
                                    .skip_bad = options_.skip_bad,
                                    .val_share = options_.val.empty() ? options_.val_share : 0.0,
                                    .knobs = options_.knobs,
-                                   .lexicon = options_.lexicon};
+                                   .lexicon = options_.lexicon,
+                                   .bank = options_.bank};
     if (!options_.train.empty()) encode(TextEncoder(tokenizer, encoding), options_.train, train, val);
     if (!options_.val.empty()) {
       encoding.val_share = 1.0;
@@ -270,6 +274,33 @@ fs::path default_cache() {
       "there is no place for prepared data: neither SEMFUSE_CACHE nor HOME is set; set SEMFUSE_CACHE to a folder");
 }
 
+namespace {
+
+std::string identity_of(const Lexicon& lexicon) {
+  std::string all;
+  for (const LexiconEntry& entry : lexicon.entries()) {
+    all += fmt::format("\n{} {} {} {}", entry.word, entry.word_class, entry.polarity, entry.strength);
+    for (const auto& [name, value] : entry.more) all += fmt::format(" {} {}", name, value);
+  }
+  return all;
+}
+
+// All that rows depend on.
+std::string identity_of(const FeatureBank& bank) {
+  const FeatureOptions& options = bank.options();
+  std::string all =
+      fmt::format("\nfeatures {} {} {} {} {} {}", to_string(options.bank), to_string(options.kernel),
+                  options.kernel_base, fmt::join(options.centers, " "), options.bandwidth, options.exclamation_nudge) +
+      identity_of(bank.lexicon());
+  const NaturalBank* natural = FeatureBankAccess::natural(bank);
+  if (natural == nullptr) return all;
+  const Tagger* tagger = natural->annotator().tagger();
+  return all +
+         fmt::format("\n{}\n{:016x}", natural->declaration().text, tagger != nullptr ? text_hash(tagger->bytes()) : 0);
+}
+
+}  // namespace
+
 std::string fingerprint_of(const PreparationOptions& options) {
   std::string all(kVersion);
   for (const auto* files : {&options.train, &options.val}) {
@@ -281,10 +312,8 @@ std::string fingerprint_of(const PreparationOptions& options) {
   all +=
       options.given ? options.given->to_json() : fmt::format("{} {}", to_string(options.tokenizer), options.vocabulary);
   for (const Knob& knob : options.knobs) all += fmt::format("\n{}", to_string(knob));
-  for (const LexiconEntry& entry : options.lexicon.entries()) {
-    all += fmt::format("\n{} {} {} {}", entry.word, entry.word_class, entry.polarity, entry.strength);
-    for (const auto& [name, value] : entry.more) all += fmt::format(" {} {}", name, value);
-  }
+  all += identity_of(options.lexicon);
+  if (options.bank != nullptr && options.bank->size() > 0) all += identity_of(*options.bank);
   return fmt::format("{:016x}{:016x}", text_hash(all), text_hash("again " + all));
 }
 

@@ -26,7 +26,8 @@ struct PreparationOptions {
   std::size_t vocabulary = 8000;
   std::optional<Tokenizer> given;  // Take this one instead of making one.
   std::vector<Knob> knobs;
-  Lexicon lexicon{{}};  // What knobs of words read.
+  Lexicon lexicon{{}};                // What knobs of words read.
+  const FeatureBank* bank = nullptr;  // Whose rows are made; null: none. Read by prepare() only.
   std::size_t threads = 0;
   // Told how much of the work is done, from 0 to 1, now and then; false stops it with an Error.
   std::function<bool(double done)> on_progress;

@@ -10,7 +10,7 @@ namespace semfuse {
 
 SentenceDataset::SentenceDataset(std::span<const Sentence> sentences, const Vocabulary& vocabulary,
                                  const SentenceDatasetOptions& options)
-    : num_features_(options.bank ? options.bank->size() : 0), num_knobs_(options.knobs.size()) {
+    : num_features_(options.features ? options.features->size() : 0), num_knobs_(options.knobs.size()) {
   // Lists that grow by doubling would hold a large corpus twice for a while.
   std::size_t num_ids = 0;
   for (const Sentence& sentence : sentences) num_ids += sentence.size() + 2;
@@ -28,12 +28,12 @@ SentenceDataset::SentenceDataset(std::span<const Sentence> sentences, const Voca
     try {
       const std::vector<TokenId> ids = vocabulary.encode(sentences[s]);
       ids_.insert(ids_.end(), ids.begin(), ids.end());
+      if (options.features) {
+        const FeatureMatrix rows = options.features->text_rows(std::span(ids).subspan(1, ids.size() - 2));
+        features_.insert(features_.end(), rows.values.begin(), rows.values.end());
+      }
     } catch (const Error& error) {
       throw Error(fmt::format("sentence {}: {}", s + 1, error.what()));
-    }
-    if (options.bank) {
-      const FeatureMatrix rows = options.bank->rows(sentences[s]);
-      features_.insert(features_.end(), rows.values.begin(), rows.values.end());
     }
     for (const Knob& knob : options.knobs) labels_.push_back(read_label(knob, sentences[s], *options.lexicon));
     num_bytes_ += join_words(sentences[s]).size() + 1;

@@ -3,16 +3,16 @@
 
 #include <vector>
 
+#include "features/token_features.h"
 #include "semfuse/dataset.h"
-#include "semfuse/feature_bank.h"
 
 namespace semfuse {
 
 struct SentenceDatasetOptions {
-  const FeatureBank* bank = nullptr;  // Null: no features. Read during construction only.
-  std::size_t max_length = 28;        // Most entries of a sentence, <bos> and <eos> included; longer ones are refused.
-  std::span<const Knob> knobs = {};   // Whose labels are read, ...
-  const Lexicon* lexicon = nullptr;   // ... by this lexicon, which must be there if there are knobs.
+  const TokenFeatures* features = nullptr;  // Null: none. Read during construction only.
+  std::size_t max_length = 28;       // Most entries of a sentence, <bos> and <eos> included; longer ones are refused.
+  std::span<const Knob> knobs = {};  // Whose labels are read, ...
+  const Lexicon* lexicon = nullptr;  // ... by this lexicon, which must be there if there are knobs.
 };
 
 class SentenceDataset : public Dataset {

@@ -1,8 +1,12 @@
-// Records of files as the texts of a dataset: ids, labels, and pieces of what is too long.
+// Records of files as the texts of a dataset: ids, feature rows, labels, and pieces of what is too long.
 #pragma once
+
+#include <optional>
 
 #include "data/column_dataset.h"
 #include "data/record_reader.h"
+#include "features/text_labels.h"
+#include "features/token_features.h"
 #include "semfuse/feature_bank.h"
 #include "semfuse/tokenizer.h"
 
@@ -15,6 +19,7 @@ struct TextEncoderOptions {
   double val_share = 0.0;  // Of the texts, by their hash.
   std::vector<Knob> knobs;
   Lexicon lexicon{{}};
+  const FeatureBank* bank = nullptr;  // Whose rows are made; null: none. Must outlive the encoder.
 };
 
 // What became of a block of records.
@@ -31,6 +36,8 @@ struct EncodedBlock {
 class TextEncoder {
  public:
   TextEncoder(Tokenizer tokenizer, TextEncoderOptions options);
+  TextEncoder(const TextEncoder&) = delete;
+  TextEncoder& operator=(const TextEncoder&) = delete;
 
   // The columns that a reader must give each record's cells for, in this order.
   const std::vector<std::string>& columns() const { return columns_; }
@@ -40,13 +47,24 @@ class TextEncoder {
 
  private:
   bool read_labels(const Record& record, const RecordReader& reader, std::vector<KnobLabel>& labels) const;
-  void add(std::span<const Token> tokens, std::span<const KnobLabel> labels, ColumnWriter::Block& block) const;
+  // A block in the making, with what it knows of its rows.
+  struct RowBlock {
+    ColumnWriter::Block& block;
+    TextMap<std::uint32_t> places = {};  // Of its rows, by their bytes.
+    std::vector<std::uint32_t> row_of = {};
+  };
+  // Sets row_of: the places of the rows of <bos>, the tokens, <eos>, or of the first `count` of them.
+  void read_rows(std::span<const Token> tokens, std::size_t count, RowBlock& rows) const;
+  void add(std::span<const Token> tokens, std::span<const KnobLabel> labels, RowBlock& rows) const;
 
   Tokenizer tokenizer_;
+  Vocabulary vocabulary_;
   TextEncoderOptions options_;
   std::vector<std::string> columns_;
   std::vector<std::size_t> column_of_;  // For each knob that is of one, its place in columns_.
   bool reads_words_ = false;            // Some knob is of the text itself.
+  std::optional<TokenFeatures> features_;
+  std::optional<TextLabels> text_labels_;  // If some knob is of the text and there is a bank.
 };
 
 }  // namespace semfuse

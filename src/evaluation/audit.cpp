@@ -21,6 +21,7 @@ class Auditor {
  public:
   Auditor(const LanguageModel& model, std::uint64_t seed, std::size_t threads)
       : model_(model),
+        features_(ModelAccess::features(model)),
         num_features_(ModelAccess::network(model).num_features()),
         random_(seed, RandomPurpose::shuffle),
         looks_ahead_(num_features_),
@@ -72,7 +73,7 @@ class Auditor {
     Audit result = result_;
     result.attention = model_.options().attention;
     for (std::size_t f = 0; f < num_features_; ++f) {
-      if (looks_ahead_[f]) result.features_looking_ahead.push_back(model_.feature_bank().names()[f]);
+      if (looks_ahead_[f]) result.features_looking_ahead.push_back(features_.names()[f]);
     }
     return result;
   }
@@ -90,16 +91,21 @@ class Auditor {
     reading.ids = model_.vocabulary().encode(sentence);
     reading.ids.pop_back();
     if (num_features_ > 0) {
-      reading.features = model_.feature_bank().rows(sentence).values;
+      reading.features = rows(sentence).values;
       reading.features.resize(reading.ids.size() * num_features_);
     }
     return reading;
   }
 
+  FeatureMatrix rows(const Sentence& sentence) const {
+    const std::vector<TokenId> ids = model_.vocabulary().encode(sentence);
+    return features_.text_rows(std::span(ids).subspan(1, ids.size() - 2));
+  }
+
   // Rows up to <bos> and the `kept` words that both share.
   void compare_features(const Sentence& a, const Sentence& b, std::size_t kept) {
     if (num_features_ == 0) return;
-    const FeatureMatrix rows_a = model_.feature_bank().rows(a), rows_b = model_.feature_bank().rows(b);
+    const FeatureMatrix rows_a = rows(a), rows_b = rows(b);
     for (std::size_t t = 0; t <= kept; ++t) {
       for (std::size_t f = 0; f < num_features_; ++f) {
         if (rows_a.row(t)[f] != rows_b.row(t)[f]) looks_ahead_[f] = true;
@@ -130,6 +136,7 @@ class Auditor {
   }
 
   const LanguageModel& model_;
+  const TokenFeatures& features_;
   std::size_t num_features_;
   RandomStream random_;
   std::vector<std::string> marks_;

@@ -15,7 +15,7 @@ std::unique_ptr<Dataset> encode(const LanguageModel& model, std::span<const Sent
                                 const EvaluationOptions& options) {
   return std::make_unique<SentenceDataset>(
       sentences, model.vocabulary(),
-      SentenceDatasetOptions{.bank = model.options().fusion ? &model.feature_bank() : nullptr,
+      SentenceDatasetOptions{.features = model.options().fusion ? &ModelAccess::features(model) : nullptr,
                              .max_length = options.max_length});
 }
 

@@ -11,6 +11,7 @@
 #include "core/random.h"
 #include "features/knob_index.h"
 #include "features/knob_support.h"
+#include "features/text_labels.h"
 #include "semfuse/error.h"
 
 namespace semfuse {
@@ -161,8 +162,7 @@ double RealisedCount::Ratio::half_width() const {
 
 RealisedCount::RealisedCount(const Knob& knob) : knob_(knob), ratios_(knob.num_values()) {}
 
-void RealisedCount::add(const Sentence& sentence, const Lexicon& lexicon) {
-  const KnobLabel label = read_label(knob_, sentence, lexicon);
+void RealisedCount::add(const KnobLabel& label) {
   switch (knob_.kind) {
     case KnobKind::probability:
       ratios_[0].add(static_cast<double>(label.positive), static_cast<double>(label.positive + label.negative));
@@ -267,6 +267,8 @@ std::optional<SweepResult> sweep_knobs(const LanguageModel& model, const std::ve
     progress.sentences += sweep.levels.size() * options.n;
   }
   const Generator generator(model, threads);
+  const TextLabels text_labels(knobs, model.feature_bank());
+  std::vector<KnobLabel> labels;
   // Nothing if the hook says no. Every level has sentences of its own.
   const auto measured = [&](const std::vector<KnobSetting>& settings,
                             std::size_t n) -> std::optional<std::vector<Realised>> {
@@ -282,8 +284,12 @@ std::optional<SweepResult> sweep_knobs(const LanguageModel& model, const std::ve
       for (std::size_t i = 0; i < requests.size(); ++i) requests[i].index = first + i;
       for (const Generation& generation : generator.generate(requests)) {
         if (generation.error) throw Error(*generation.error);
-        const Sentence words = model.tokenizer() != nullptr ? split_words(generation.text) : generation.words;
-        for (RealisedCount& count : counts) count.add(words, model.feature_bank().lexicon());
+        if (model.tokenizer() != nullptr) {
+          text_labels.read(generation.text, labels);
+          for (std::size_t k = 0; k < counts.size(); ++k) counts[k].add(labels[k]);
+          continue;
+        }
+        for (RealisedCount& count : counts) count.add(generation.words, model.feature_bank().lexicon());
       }
       progress.sentences_done += requests.size();
     }

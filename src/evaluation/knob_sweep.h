@@ -21,7 +21,8 @@ struct Realised {
 class RealisedCount {
  public:
   explicit RealisedCount(const Knob& knob);
-  void add(const Sentence& sentence, const Lexicon& lexicon);
+  void add(const Sentence& sentence, const Lexicon& lexicon) { add(read_label(knob_, sentence, lexicon)); }
+  void add(const KnobLabel& label);
   Realised result() const;
 
  private:

@@ -46,6 +46,7 @@ class Annotator {
   explicit Annotator(std::shared_ptr<const Tagger> tagger, std::vector<Lexicon> lexicons = {});
 
   const Tagger* tagger() const { return tagger_.get(); }
+  const std::shared_ptr<const Tagger>& shared_tagger() const { return tagger_; }
   const std::vector<Lexicon>& lexicons() const { return lexicons_; }
   const std::vector<std::string>& class_names() const { return class_names_; }
   // polarity and strength, then those of the lexicons' own.

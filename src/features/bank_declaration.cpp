@@ -242,6 +242,8 @@ BankDeclaration BankDeclaration::parse(std::string_view text, std::string_view o
   }
   finish();
   if (bank.features.empty()) throw Error(fmt::format("{}: declares no feature", origin));
+  // A comment's too: models hold the whole text.
+  if (valid_utf8_prefix(bank.text) != bank.text.size()) throw Error(fmt::format("{}: is not UTF-8", origin));
   return bank;
 }
 

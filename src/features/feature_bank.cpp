@@ -9,6 +9,8 @@
 #include "features/feature_bank_access.h"
 #include "features/graded_columns.h"
 #include "features/membership.h"
+#include "features/natural_bank.h"
+#include "features/sentence_cursor.h"
 #include "semfuse/error.h"
 
 namespace semfuse {
@@ -256,6 +258,8 @@ std::string_view to_string(FeatureSet set) {
       return "semfuse";
     case FeatureSet::open:
       return "open";
+    case FeatureSet::natural:
+      return "natural";
     case FeatureSet::none:
       return "none";
     default:
@@ -281,6 +285,10 @@ const std::array<GradedColumn, kNumGradedColumns>& graded_columns() {
 FeatureBank::FeatureBank(Lexicon lexicon, FeatureOptions options)
     : lexicon_(std::move(lexicon)), options_(options), memberships_(memberships_of(options)) {
   check(options_);
+  if (options_.bank == FeatureSet::natural) {
+    natural_ = std::make_shared<const NaturalBank>(BankDeclaration::load("english"), Tagger::english(),
+                                                   std::vector<Lexicon>{lexicon_}, options_);
+  }
 }
 
 void FeatureBank::set_memberships(const AttributeMemberships& memberships) {
@@ -301,9 +309,23 @@ FeatureBank FeatureBankAccess::ungraded(FeatureBank bank) {
   return bank;
 }
 
+FeatureBank FeatureBankAccess::of(std::shared_ptr<const NaturalBank> natural) {
+  FeatureOptions options = natural->options();
+  options.bank = FeatureSet::none;
+  const std::vector<Lexicon>& lexicons = natural->annotator().lexicons();
+  FeatureBank bank(lexicons.empty() ? Lexicon({}) : lexicons.front(), options);
+  bank.options_.bank = FeatureSet::natural;
+  bank.natural_ = std::move(natural);
+  return bank;
+}
+
 FeatureBank FeatureBank::with_lexicon(Lexicon lexicon) const {
   FeatureBank bank = *this;
   bank.lexicon_ = std::move(lexicon);
+  if (natural_) {
+    bank.natural_ = std::make_shared<const NaturalBank>(natural_->declaration(), natural_->annotator().shared_tagger(),
+                                                        std::vector<Lexicon>{bank.lexicon_}, options_);
+  }
   return bank;
 }
 
@@ -314,10 +336,16 @@ const std::vector<std::string>& FeatureBank::names() const {
     return list;
   }();
   static const std::vector<std::string> none;
+  if (natural_) return natural_->names();
   return options_.bank == FeatureSet::none ? none : names;
 }
 
 FeatureMatrix FeatureBank::rows(const Sentence& sentence) const {
+  if (natural_) {
+    std::vector<TokenText> words;
+    for (const std::string& word : sentence) words.push_back({word, true});
+    return natural_->rows(words);
+  }
   if (options_.bank == FeatureSet::none) return {.num_rows = sentence.size() + 2, .num_features = 0, .values = {}};
   const SentenceContext context = describe(sentence, lexicon_, options_, graded_ ? &memberships_ : nullptr);
   FeatureMatrix matrix = {.num_rows = context.tokens.size(), .num_features = kNumFeatures, .values = {}};
@@ -331,6 +359,18 @@ FeatureMatrix FeatureBank::rows(const Sentence& sentence) const {
 }
 
 FeatureMatrix FeatureBank::word_rows(const Vocabulary& vocabulary) const {
+  if (natural_) {
+    FeatureMatrix matrix = natural_->word_rows(vocabulary.entries());
+    const auto set = [&](TokenId id, std::span<const float> row) {
+      std::ranges::copy(row, matrix.values.begin() +
+                                 static_cast<std::ptrdiff_t>(id) * static_cast<std::ptrdiff_t>(matrix.num_features));
+    };
+    FeatureCursor cursor(*natural_);
+    set(Vocabulary::kPad, std::vector<float>(size()));
+    set(Vocabulary::kBos, cursor.row());
+    set(Vocabulary::kEos, cursor.end());
+    return matrix;
+  }
   if (options_.bank == FeatureSet::none) return {.num_rows = vocabulary.size(), .num_features = 0, .values = {}};
   // Nameless tokens around the word keep it off every place that means a role.
   constexpr Row kAlone = kObjectRow + 1;
@@ -363,6 +403,31 @@ FeatureMatrix FeatureBank::prefix_rows(const Sentence& prefix) const {
     matrix.values[(matrix.num_rows - 1) * matrix.num_features + static_cast<std::size_t>(index)] = 1.0f;
   }
   return matrix;
+}
+
+SentenceCursor::SentenceCursor(const FeatureBank& bank) : bank_(&bank), row_(bank.size()) {
+  evaluate("<bos>");
+}
+
+std::span<const float> SentenceCursor::append(std::string_view word) {
+  ++place_;
+  evaluate(word);
+  return row_;
+}
+
+// Rows look at the word, the one before it, their place as far as that means a role, and whether a subject was named
+// before: a short sentence stands for all that were read.
+void SentenceCursor::evaluate(std::string_view word) {
+  if (row_.empty()) return;
+  const Row t = std::min(place_, kObjectRow + 2);
+  SentenceContext context = {bank_->options_, bank_->graded_ ? &bank_->memberships_ : nullptr,
+                             std::vector<Token>(t + 2), subject_named_ ? t - 1 : t + 2, 0.0};
+  context.tokens[t] = place_ == 0 ? Token{.text = word} : describe(word, bank_->lexicon_);
+  if (t > 0) context.tokens[t - 1] = place_ == 1 ? Token{.text = "<bos>"} : describe(before_, bank_->lexicon_);
+  const Features& features = features_of(bank_->options_);
+  for (std::size_t f = 0; f < features.size(); ++f) row_[f] = static_cast<float>(features[f].value(context, t));
+  subject_named_ = subject_named_ || context.tokens[t].word_class == WordClass::kSubject;
+  before_ = word;
 }
 
 }  // namespace semfuse

@@ -10,6 +10,7 @@
 namespace semfuse {
 
 constexpr std::string_view kLengthSource = "length";  // The number of a sentence's words.
+constexpr std::string_view kShareSource = "share ";   // Before a feature: of the words that it is true of.
 
 // The number of knobs if none has the name.
 inline std::size_t knob_index(std::span<const Knob> knobs, std::string_view name) {

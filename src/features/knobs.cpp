@@ -19,6 +19,7 @@ namespace {
 
 constexpr std::string_view kFinalMark = "final_mark";
 constexpr std::string_view kColumn = "column";
+constexpr std::string_view kShare = kShareSource.substr(0, kShareSource.size() - 1);
 constexpr std::size_t kMaxKnobs = 8;
 constexpr std::size_t kMaxLabels = 64;
 constexpr double kWeightTolerance = 1e-6;
@@ -203,7 +204,8 @@ Knob parse_knob(std::string_view text) {
   const auto refuse = [&](const std::string& what) {
     throw Error(
         fmt::format("knob {}: {}; write \"NAME: probability of ATTRIBUTE\", \"NAME: scalar of ATTRIBUTE from LOW to "
-                    "HIGH\" or \"NAME: distribution of final_mark over LABEL LABEL ...\", each also \"of column "
+                    "HIGH\" (or of share FEATURE) or \"NAME: distribution of final_mark over LABEL LABEL ...\", each "
+                    "also \"of column "
                     "COLUMN\"",
                     quoted_text(text), what));
   };
@@ -219,6 +221,11 @@ Knob parse_knob(std::string_view text) {
     knob.of_column = true;
     knob.source = unquoted(text, words[3], next);
     if (knob.source.empty()) refuse("the name of its column is not whole");
+  } else if (words.size() > 3 && words[2] == kShare && words[3] != "from") {
+    if (!is_attribute_name(words[3])) refuse("it does not say what it is a share of");
+    if (words[0] != to_string(KnobKind::scalar)) refuse("a share is a scalar");
+    knob.source = fmt::format("{} {}", kShare, words[3]);
+    next = 4;
   } else {
     if (!is_attribute_name(words[2])) refuse("it does not say what it is of");
     knob.source = words[2];

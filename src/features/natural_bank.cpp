@@ -87,7 +87,9 @@ NaturalBank::NaturalBank(BankDeclaration declaration, std::shared_ptr<const Tagg
       of_class_(annotator_.class_names().size()),
       of_surface_(surface_names().size()),
       of_begun_(surface_names().size()) {
-  FeatureBank(Lexicon({}), options);  // Throws if an option is out of its range.
+  options_.bank = FeatureSet::none;
+  FeatureBank(Lexicon({}), options_);  // Throws if an option is out of its range.
+  options_.bank = FeatureSet::natural;
   for (const DeclaredFeature& feature : declaration_.features) {
     names_.push_back(feature.name);
     Alternatives& alternatives = features_.emplace_back();
@@ -197,7 +199,13 @@ void NaturalBank::evaluate(const Atoms& atoms, std::span<float> row) const {
     for (std::size_t back = 1; back <= literal.back; ++back) value = std::max(value, atoms(back)[literal.atom]);
     return literal.negated ? 1.0f - value : value;
   };
+  const std::span<const float> now = atoms(0);
   for (std::size_t f = 0; f < features_.size(); ++f) {
+    if (features_[f].size() == 1 && features_[f][0].size() == 1) {  // Most of them.
+      const Literal& only = features_[f][0][0];
+      row[f] = only.back == 0 && !only.negated ? now[only.atom] : value_of(only);
+      continue;
+    }
     float largest = 0.0f;
     for (const std::vector<Literal>& literals : features_[f]) {
       float smallest = 1.0f;
@@ -273,6 +281,15 @@ void FeatureCursor::evaluate() {
 }
 
 std::span<const float> FeatureCursor::append(const TokenText& token) {
+  // What the unfinished word shows, a bit each.
+  const auto begun = [this] {
+    unsigned bits = 0;
+    for (const std::vector<std::size_t>& those : bank_->of_begun_) {
+      bits = bits << 1 | (those.empty() || atoms(0)[those[0]] == 0.0f ? 0U : 1U);
+    }
+    return bits;
+  };
+  const unsigned begun_before = begun();
   annotation_.append(token.bytes, token.ends_word);
   for (std::size_t i = 0; i < annotation_.words().size(); ++i) {
     const AnnotatedWord& word = annotation_.words()[i];
@@ -290,7 +307,8 @@ std::span<const float> FeatureCursor::append(const TokenText& token) {
     }
   }
   bank_->read_unfinished(annotation_.unfinished(), atoms(0));
-  evaluate();
+  // A byte or piece that goes on with a word seldom changes anything.
+  if (!annotation_.words().empty() || begun() != begun_before) evaluate();
   return row_;
 }
 

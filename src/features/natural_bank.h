@@ -43,6 +43,7 @@ class NaturalBank {
   std::size_t size() const { return names_.size(); }
   const Annotator& annotator() const { return annotator_; }
   const BankDeclaration& declaration() const { return declaration_; }
+  const FeatureOptions& options() const { return options_; }
 
   // Rows for <bos>, the tokens, <eos>.
   FeatureMatrix rows(std::span<const TokenText> tokens) const;

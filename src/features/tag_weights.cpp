@@ -96,11 +96,13 @@ TagWeights TagWeights::take_from(std::string_view& bytes) {
 }
 
 UniversalTag TagWeights::best(std::span<const std::uint32_t> features) const {
+  constexpr std::size_t kMost = 32;
+  assert(features.size() <= kMost);
+  std::array<std::uint32_t, kMost> rows;
+  const std::size_t num_rows = features_.find_all(features, rows.data());
   std::array<std::int16_t, kStride> scores{};
-  for (const std::uint32_t feature : features) {
-    const std::size_t row = features_.find(feature);
-    if (row == TagFeatures::kAbsent) continue;
-    const std::int8_t* weights = &weights_[row * kStride];
+  for (std::size_t r = 0; r < num_rows; ++r) {
+    const std::int8_t* weights = &weights_[rows[r] * kStride];
     for (std::size_t i = 0; i < kStride; ++i) scores[i] = static_cast<std::int16_t>(scores[i] + weights[i]);
   }
   const auto end = scores.begin() + kUniversalTags.size();

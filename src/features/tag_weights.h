@@ -33,7 +33,28 @@ class TagFeatures {
   }
   std::size_t size() const { return size_; }
 
+  // Writes the places of those hashes that are there, and returns how many. Whether a feature is there is hard to
+  // guess, so there is no branch to guess it.
+  std::size_t find_all(std::span<const std::uint32_t> hashes, std::uint32_t* places) const {
+    std::size_t found = 0;
+    for (const std::uint32_t hash : hashes) {
+      const Word& word = words_[hash >> 6];
+      const std::uint64_t below = (std::uint64_t{1} << (hash & 63)) - 1;
+      places[found] = word.before + count_bits(word.bits & below);
+      found += word.bits >> (hash & 63) & 1;
+    }
+    return found;
+  }
+
  private:
+  // std::popcount is a function call where a program must run on every processor.
+  static std::uint32_t count_bits(std::uint64_t bits) {
+    bits -= bits >> 1 & 0x5555555555555555ULL;
+    bits = (bits & 0x3333333333333333ULL) + (bits >> 2 & 0x3333333333333333ULL);
+    bits = (bits + (bits >> 4)) & 0x0F0F0F0F0F0F0F0FULL;
+    return static_cast<std::uint32_t>(bits * 0x0101010101010101ULL >> 56);
+  }
+
   struct Word {
     std::uint64_t bits = 0;
     std::uint32_t before = 0;  // Features of the words before this one.

@@ -51,6 +51,10 @@ Draft::Draft(const LanguageModel& model, std::span<const std::size_t> classes, c
       asked_rows_(model.options().knobs, cells, request, rules) {
   check(request);
   if (request.grammar) cursor_ = request.grammar->begin();
+  if (ModelAccess::network(model).num_features() > 0 && !ModelAccess::features(model).looks_ahead()) {
+    token_rows_.emplace(ModelAccess::features(model));
+    features_.assign(token_rows_->row().begin(), token_rows_->row().end());
+  }
   read_prompt();
 }
 
@@ -91,20 +95,21 @@ void Draft::guess(const LogitMemory& memory) {
   const auto known = std::ranges::mismatch(tokens_, stream_->computed_tokens).in1 - tokens_.begin();
   const std::size_t most_tokens = std::min(static_cast<std::size_t>(known) + kCheapRows, request_.max_tokens);
   std::optional<GrammarCursor> cursor = cursor_;
-  Sentence words = result_.words;
+  std::optional<TokenCursor> token_rows = token_rows_;
   try {
     while (stream_->tokens.size() < most_tokens) {
       const std::optional<TokenId> next = likely_next(stream_->tokens, cursor, memory);
       if (!next || *next == Vocabulary::kEos || (cursor && !cursor->advance(*next))) break;
       if (cursor && cursor->settings() != rules_that_hold_) break;
       stream_->tokens.push_back(*next);
-      words.push_back(model_.vocabulary().word(*next));
+      if (token_rows) {
+        const std::span<const float> row = token_rows->append(*next);
+        stream_->features.insert(stream_->features.end(), row.begin(), row.end());
+      }
       ++stream_->num_guesses;
     }
   } catch (const Error&) {  // Of a text that may never be: nothing is left to choose from, or too many readings.
   }
-  if (stream_->num_guesses > 0 && ModelAccess::network(model_).num_features() > 0)
-    stream_->features = model_.feature_bank().prefix_rows(words).values;
 }
 
 void Draft::choose(Matrix logits, LogitMemory* memory, const std::function<bool(const GeneratedToken&)>& on_token) {
@@ -229,14 +234,26 @@ std::string Draft::what_fits() {
 }
 
 void Draft::choose_streams() {
-  if (ModelAccess::network(model_).num_features() > 0)
-    features_ = model_.feature_bank().prefix_rows(result_.words).values;
+  read_features();
   if (cursor_) rules_that_hold_ = cursor_->settings();
   const RequestRows::Asked& asked = asked_rows_.asked(rules_that_hold_);
   stream_ = &stream_asked(asked.row);
   cells_ = asked.cells;
   const bool guided = request_.guidance != 1.0 && !stream_->request.empty();
   unasked_ = guided ? &stream_asked({}) : nullptr;
+}
+
+void Draft::read_features() {
+  const std::size_t num_features = ModelAccess::network(model_).num_features();
+  if (num_features == 0) return;
+  if (!token_rows_) {
+    features_ = ModelAccess::features(model_).prefix_rows(std::span(tokens_).subspan(1)).values;
+    return;
+  }
+  for (std::size_t t = features_.size() / num_features; t < tokens_.size(); ++t) {
+    const std::span<const float> row = token_rows_->append(tokens_[t]);
+    features_.insert(features_.end(), row.begin(), row.end());
+  }
 }
 
 std::size_t Draft::most_streams() const {
@@ -258,8 +275,15 @@ TokenStream& Draft::stream_asked(const std::vector<float>& request) {
   }
   std::rotate(streams_.begin(), found, found + 1);
   TokenStream& stream = *streams_.front();
-  stream.tokens = tokens_;
-  stream.features = features_;
+  // It has the beginning of this text already, and perhaps guesses; rows that look ahead may have changed.
+  const std::size_t kept = token_rows_ ? stream.tokens.size() - stream.num_guesses : 0;
+  const std::size_t num_features = ModelAccess::network(model_).num_features();
+  stream.tokens.resize(kept);
+  stream.features.resize(kept * num_features);
+  stream.num_unchanged = std::min(kept, stream.num_certain);
+  stream.tokens.insert(stream.tokens.end(), tokens_.begin() + static_cast<std::ptrdiff_t>(kept), tokens_.end());
+  stream.features.insert(stream.features.end(), features_.begin() + static_cast<std::ptrdiff_t>(kept * num_features),
+                         features_.end());
   stream.num_guesses = 0;
   return stream;
 }

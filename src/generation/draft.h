@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/matrix_view.h"
+#include "features/token_features.h"
 #include "generation/knob_cells.h"
 #include "generation/logit_memory.h"
 #include "generation/request_rows.h"
@@ -98,6 +99,9 @@ class Draft {
   // At least for the request and for none.
   std::size_t most_streams() const;
 
+  // The rows of the text so far: one more for each token more, unless features look ahead.
+  void read_features();
+
   // The stream for that request, with the text so far.
   TokenStream& stream_asked(const std::vector<float>& request);
 
@@ -113,6 +117,7 @@ class Draft {
   StreamPool& pool_;
   RequestRows asked_rows_;
   std::vector<TokenId> tokens_ = {Vocabulary::kBos};
+  std::optional<TokenCursor> token_rows_;              // Of the tokens whose rows are known; none if they look ahead.
   std::vector<float> features_;                        // [tokens, num_features]
   std::vector<std::unique_ptr<TokenStream>> streams_;  // One for each of the last requests, the last one first.
   std::vector<std::size_t> rules_that_hold_;           // For the next token: GrammarCursor::settings().

@@ -26,7 +26,7 @@ constexpr std::size_t kPrefixBytes = std::size_t{32} << 20;  // What a thread ke
 // The logits after a token must be the same whatever follows it.
 bool guessing_helps(const LanguageModel& model) {
   return model.options().attention == AttentionMask::causal &&
-         (!model.options().fusion || model.feature_bank().options().bank != FeatureSet::paper) &&
+         (!model.options().fusion || !ModelAccess::features(model).looks_ahead()) &&
          model.vocabulary().size() <= LogitMemory::kLargestVocabulary;
 }
 

@@ -11,12 +11,21 @@ std::size_t numbers_of_a_token(const ModelOptions& options) {
   return (2 * options.layers + 1) * options.width;
 }
 
+// Makes `to` what `from` is, whose first elements are the same.
+template <class T>
+void copy_from(std::size_t first, const std::vector<T>& from, std::vector<T>& to) {
+  to.resize(first);
+  to.insert(to.end(), from.begin() + static_cast<std::ptrdiff_t>(first), from.end());
+}
+
 }  // namespace
 
 void TokenStream::clear() {
   tokens.clear();
   features.clear();
   num_guesses = 0;
+  num_unchanged = 0;
+  num_certain = 0;
   num_shared = 1;
   request.clear();
   cache.set_length(0);
@@ -48,7 +57,7 @@ std::span<const float> IncrementalPass::prefix_key(const TokenStream& stream, st
 std::size_t IncrementalPass::unchanged_tokens(const TokenStream& stream) const {
   const std::size_t most = std::min(stream.cache.length(), stream.tokens.size() - 1 - stream.num_guesses);
   const std::size_t num_features = network_.num_features();
-  std::size_t unchanged = 0;
+  std::size_t unchanged = std::min(stream.num_unchanged, most);
   while (unchanged < most && stream.tokens[unchanged] == stream.computed_tokens[unchanged] &&
          std::ranges::equal(feature_row(stream, unchanged),
                             std::span(stream.computed_features).subspan(unchanged * num_features, num_features))) {
@@ -129,8 +138,11 @@ Matrix IncrementalPass::run(std::span<TokenStream* const> streams) {
     row += stream->num_guesses + 1;
     if (!causal()) continue;
     stream->cache.set_length(stream->tokens.size());
-    stream->computed_tokens = stream->tokens;
-    stream->computed_features = stream->features;
+    const std::size_t kept = std::min(stream->num_unchanged, stream->computed_tokens.size());
+    copy_from(kept, stream->tokens, stream->computed_tokens);
+    copy_from(kept * num_features, stream->features, stream->computed_features);
+    stream->num_unchanged = 0;
+    stream->num_certain = stream->tokens.size() - stream->num_guesses;
   }
   if (!rests.empty()) {
     const Batch batch = packer.take_whole();

@@ -21,13 +21,17 @@ struct TokenStream {
   std::vector<TokenId> tokens;  // <bos> and the words so far
   std::vector<float> features;  // [tokens, num_features]
   std::size_t num_guesses = 0;  // So many of the last tokens are guesses: the logits before them are wanted too.
-  std::size_t num_shared = 1;   // So many of the first tokens are what other streams may begin with too.
+  // So many of the first tokens, with their features, are as they were at the last pass, and need not be compared. For
+  // one pass: the next one compares all unless it is told again.
+  std::size_t num_unchanged = 0;
+  std::size_t num_shared = 1;  // So many of the first tokens are what other streams may begin with too.
   // [request columns], the same until clear(); empty: nothing is asked for.
   std::vector<float> request;
 
   KeyValueCache cache;
   std::vector<TokenId> computed_tokens;  // What the cache was computed from.
   std::vector<float> computed_features;
+  std::size_t num_certain = 0;  // So many of them were no guesses.
 };
 
 // The result for a stream does not depend on the other streams of the pass, nor on earlier ones. One thread at a time.

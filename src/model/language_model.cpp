@@ -32,6 +32,7 @@ struct LanguageModel::State {
   ParameterBlock weights;
   std::vector<bool> seen;
   KnobSupport knob_support = {};
+  std::optional<TokenFeatures> features = {};  // Refers to the state.
 };
 
 void ModelAccess::check(const ModelOptions& options, const FeatureOptions& features) {
@@ -48,6 +49,9 @@ void ModelAccess::check(const ModelOptions& options, const FeatureOptions& featu
           "output_features and open_vocabulary need fusion");
   require(options.fusion || !features.learn_kernel, "learn_kernel needs fusion");
   require(options.fusion || options.knobs.empty(), "knobs need fusion");
+  const bool natural = features.bank == FeatureSet::natural;
+  require(!natural || !features.learn_kernel, "learn_kernel is for the features of the synthetic corpus");
+  require(!natural || !options.share_class_mass, "share_class_mass is for the features of the synthetic corpus");
   check_knobs(options.knobs);
 }
 
@@ -73,6 +77,7 @@ std::unique_ptr<LanguageModel::State> LanguageModel::make_state(const ModelOptio
                 .weights = {},
                 .seen = std::vector<bool>(vocab_size, true)});
   state->weights = ParameterBlock(state->network.layout());
+  state->features.emplace(state->bank, state->vocabulary, state->tokenizer ? &*state->tokenizer : nullptr);
   return state;
 }
 
@@ -105,6 +110,10 @@ const Network& ModelAccess::network(const LanguageModel& model) {
 
 const ParameterBlock& ModelAccess::weights(const LanguageModel& model) {
   return model.state_->weights;
+}
+
+const TokenFeatures& ModelAccess::features(const LanguageModel& model) {
+  return *model.state_->features;
 }
 
 void ModelAccess::change_weights(LanguageModel& model, const std::function<void(ParameterBlock&)>& change) {
@@ -177,7 +186,7 @@ std::vector<float> LanguageModel::logits(const Sentence& sentence) const {
   BatchPacker packer(network.num_features());
   std::vector<float> features;
   if (network.num_features() > 0) {
-    features = feature_bank().prefix_rows(sentence).values;
+    features = state_->features->prefix_rows(std::span(ids).subspan(1, length - 1)).values;
   }
   packer.add(std::span(ids).first(length), std::span(ids).last(length), features);
   const Batch batch = packer.take();

@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "core/parameter_block.h"
+#include "features/token_features.h"
 #include "model/network.h"
 #include "semfuse/language_model.h"
 
@@ -14,6 +15,8 @@ class ModelAccess {
  public:
   static const Network& network(const LanguageModel& model);
   static const ParameterBlock& weights(const LanguageModel& model);
+  // Of its tokens by its bank, also if it reads none.
+  static const TokenFeatures& features(const LanguageModel& model);
   // Changes the weights, and what is computed from them.
   static void change_weights(LanguageModel& model, const std::function<void(ParameterBlock&)>& change);
 

@@ -9,7 +9,10 @@
 #include <string_view>
 #include <utility>
 
+#include "features/feature_bank_access.h"
 #include "features/knob_index.h"
+#include "features/natural_bank.h"
+#include "io/base64.h"
 #include "io/json.h"
 #include "io/quoted_text.h"
 #include "model/model_access.h"
@@ -157,7 +160,8 @@ ModelOptions parse_options(const json& spec, const std::string& origin) {
   return options;
 }
 
-FeatureOptions parse_features(const json& spec, bool fusion, const std::string& origin) {
+// `names` are those that the file says that there are.
+FeatureOptions parse_features(const json& spec, std::vector<std::string>& names, const std::string& origin) {
   Fields fields(spec, "features", origin);
   FeatureOptions options;
   options.bank = fields.choice("bank", kFeatureSets);
@@ -168,13 +172,27 @@ FeatureOptions parse_features(const json& spec, bool fusion, const std::string& 
   options.bandwidth = fields.number("bandwidth");
   options.learn_kernel = fields.boolean("learn_kernel");
   options.exclamation_nudge = fields.number("exclamation_nudge");
-  const std::vector<std::string> names = fields.texts("names");
+  names = fields.texts("names");
   fields.end();
-  const FeatureBank bank = checked("spec", origin, [&] { return FeatureBank(Lexicon({}), options); });
-  if (fusion && names != bank.names()) {
-    refuse_model(origin, "metadata spec names other features than this version computes");
-  }
   return options;
+}
+
+// What the declaration of natural features says, the tagger finds and the lexicon means; null for other banks.
+std::shared_ptr<const NaturalBank> parse_natural(const Metadata& metadata, const FeatureOptions& options,
+                                                 const Lexicon& lexicon, const std::string& origin) {
+  if (options.bank != FeatureSet::natural) return nullptr;
+  std::shared_ptr<const Tagger> tagger;
+  if (const auto found = metadata.find("tagger"); found != metadata.end()) {
+    const std::optional<std::string> bytes = from_base64(found->second);
+    if (!bytes) refuse_model(origin, "metadata tagger is not base64");
+    tagger = std::make_shared<const Tagger>(Tagger::parse(*bytes, origin + ": metadata tagger"));
+  }
+  BankDeclaration declaration =
+      BankDeclaration::parse(entry(metadata, "declaration", origin), origin + ": metadata declaration");
+  return checked("spec", origin, [&] {
+    return std::make_shared<const NaturalBank>(std::move(declaration), std::move(tagger), std::vector<Lexicon>{lexicon},
+                                               options);
+  });
 }
 
 OrderedJson options_json(const ModelOptions& options) {
@@ -200,7 +218,7 @@ OrderedJson options_json(const ModelOptions& options) {
   return fields;
 }
 
-OrderedJson features_json(const FeatureOptions& options, bool fusion) {
+OrderedJson features_json(const FeatureOptions& options, const std::vector<std::string>& names) {
   return {{"bank", to_string(options.bank)},
           {"kernel", to_string(options.kernel)},
           {"kernel_base", options.kernel_base},
@@ -208,7 +226,7 @@ OrderedJson features_json(const FeatureOptions& options, bool fusion) {
           {"bandwidth", options.bandwidth},
           {"learn_kernel", options.learn_kernel},
           {"exclamation_nudge", options.exclamation_nudge},
-          {"names", fusion ? FeatureBank(Lexicon({}), options).names() : std::vector<std::string>()}};
+          {"names", names}};
 }
 
 OrderedJson lexicon_json(const Lexicon& lexicon) {
@@ -331,13 +349,20 @@ ModelSpec spec_of(const LanguageModel& model) {
           .tokenizer = model.tokenizer() ? std::optional(*model.tokenizer()) : std::nullopt,
           .lexicon = model.feature_bank().lexicon(),
           .seen = model.seen(),
-          .knob_support = model.knob_support()};
+          .knob_support = model.knob_support(),
+          .natural = FeatureBankAccess::shared_natural(model.feature_bank())};
+}
+
+FeatureBank ModelSpec::bank() const {
+  return natural ? FeatureBankAccess::of(natural) : FeatureBank(lexicon, features);
 }
 
 Metadata to_metadata(const ModelSpec& spec) {
-  const OrderedJson whole = {{"version", is_like_the_papers(spec.options) ? kPaperVersion : kVersion},
-                             {"model", options_json(spec.options)},
-                             {"features", features_json(spec.features, spec.options.fusion)}};
+  const OrderedJson whole = {
+      {"version", is_like_the_papers(spec.options) ? kPaperVersion : kVersion},
+      {"model", options_json(spec.options)},
+      {"features",
+       features_json(spec.features, spec.options.fusion ? spec.bank().names() : std::vector<std::string>())}};
   Metadata metadata = {{"spec", text_of(whole)}, {"lexicon", text_of(lexicon_json(spec.lexicon))}};
   if (spec.tokenizer) {
     metadata.emplace("tokenizer", spec.tokenizer->to_json());
@@ -355,6 +380,11 @@ Metadata to_metadata(const ModelSpec& spec) {
   }
   if (!unseen.empty()) metadata.emplace("unseen", text_of(unseen));
   if (!spec.knob_support.empty()) metadata.emplace("knob_support", text_of(spec.knob_support));
+  if (spec.natural) {
+    metadata.emplace("declaration", spec.natural->declaration().text);
+    const Tagger* tagger = spec.natural->annotator().tagger();
+    if (tagger != nullptr) metadata.emplace("tagger", to_base64(tagger->bytes()));
+  }
   return metadata;
 }
 
@@ -365,7 +395,14 @@ ModelSpec parse_model_spec(const Metadata& metadata, const std::string& origin) 
     refuse_model(origin, "metadata spec is of a version that this program does not know");
   }
   const ModelOptions options = parse_options(spec, origin);
-  return parse_model_spec(metadata, origin, options, parse_features(spec, options.fusion, origin));
+  std::vector<std::string> names;
+  const FeatureOptions features = parse_features(spec, names, origin);
+  ModelSpec found = parse_model_spec(metadata, origin, options, features);
+  const FeatureBank bank = checked("spec", origin, [&] { return found.bank(); });
+  if (options.fusion && names != bank.names()) {
+    refuse_model(origin, "metadata spec names other features than this version computes");
+  }
+  return found;
 }
 
 ModelSpec parse_model_spec(const Metadata& metadata, const std::string& origin, const ModelOptions& options,
@@ -380,13 +417,16 @@ ModelSpec parse_model_spec(const Metadata& metadata, const std::string& origin, 
   Vocabulary vocabulary = checked("vocabulary", origin,
                                   [&] { return tokenizer ? tokenizer->vocabulary() : Vocabulary(std::move(entries)); });
   std::vector<bool> seen = parse_seen(metadata, vocabulary, origin);
+  Lexicon lexicon = parse_lexicon(entry(metadata, "lexicon", origin), origin);
+  std::shared_ptr<const NaturalBank> natural = parse_natural(metadata, features, lexicon, origin);
   return {.options = options,
           .features = features,
           .vocabulary = std::move(vocabulary),
           .tokenizer = std::move(tokenizer),
-          .lexicon = parse_lexicon(entry(metadata, "lexicon", origin), origin),
+          .lexicon = std::move(lexicon),
           .seen = std::move(seen),
-          .knob_support = parse_knob_support(metadata, options.knobs, origin)};
+          .knob_support = parse_knob_support(metadata, options.knobs, origin),
+          .natural = std::move(natural)};
 }
 
 }  // namespace semfuse

@@ -29,8 +29,7 @@ ModelSpec parse_first_spec(const TensorArchive& archive, const std::string& orig
   if (archive.metadata("attention") != to_string(spec.options.attention)) {
     refuse_model(origin, "metadata attention differs from config");
   }
-  if (spec.options.fusion &&
-      parse_words(archive.metadata(), "features", origin) != FeatureBank(Lexicon({}), spec.features).names()) {
+  if (spec.options.fusion && parse_words(archive.metadata(), "features", origin) != spec.bank().names()) {
     refuse_model(origin, "metadata features names other features than this version computes");
   }
   return spec;
@@ -58,7 +57,7 @@ void require_tensors(const TensorArchive& archive, const ModelSpec& spec, std::s
 }
 
 LanguageModel build(ModelSpec spec, const TensorArchive& archive, const ArchiveKind& kind, const std::string& origin) {
-  FeatureBank bank(std::move(spec.lexicon), spec.features);
+  FeatureBank bank = spec.bank();
   require_tensors(archive, spec, spec.options.fusion ? bank.size() : 0, kind, origin);
   LanguageModel model =
       ModelAccess::unfilled(spec.options, std::move(spec.vocabulary), std::move(bank), std::move(spec.tokenizer));

@@ -42,9 +42,8 @@ fs::path RunFolder::existing(const fs::path& wanted) {
   return run.folder;
 }
 
-RunFolder::RunFolder(fs::path path, const Experiment& experiment, const CheckpointSettings& settings,
-                     const std::string& lexicon)
-    : files_{std::move(path)} {
+RunFolder::RunFolder(fs::path path, const Experiment& experiment, const CheckpointSettings& settings, KeptFiles kept)
+    : files_{std::move(path)}, kept_(std::move(kept)) {
   std::vector<fs::path> missing;
   std::error_code code;
   for (fs::path folder = files_.folder.parent_path(); !folder.empty() && !fs::exists(folder, code);
@@ -58,9 +57,9 @@ RunFolder::RunFolder(fs::path path, const Experiment& experiment, const Checkpoi
     if (fs::is_directory(files_.folder, code)) {
       take(files_);
       on_trial_ = true;
-      fill(files_, experiment, settings, lexicon);
+      fill(files_, experiment, settings);
     } else {
-      create(experiment, settings, lexicon);
+      create(experiment, settings);
     }
   } catch (...) {
     remove();
@@ -82,22 +81,21 @@ void RunFolder::take(const RunFiles& files) {
   throw Error(fmt::format("{}: is already there; choose another --out", files_.folder.string()));
 }
 
-void RunFolder::fill(const RunFiles& files, const Experiment& experiment, const CheckpointSettings& settings,
-                     const std::string& lexicon) {
-  if (!lexicon.empty()) write_atomically(files.lexicon(), lexicon);
+void RunFolder::fill(const RunFiles& files, const Experiment& experiment, const CheckpointSettings& settings) const {
+  for (const auto& [name, bytes] : kept_) write_atomically(files.folder / name, bytes);
   CheckpointStore(files.checkpoints()).save_settings(settings);
   write_atomically(files.config(), to_toml(experiment));
 }
 
 // Under a temporary name first: a run that is there at all can always be resumed.
-void RunFolder::create(const Experiment& experiment, const CheckpointSettings& settings, const std::string& lexicon) {
+void RunFolder::create(const Experiment& experiment, const CheckpointSettings& settings) {
   fs::path temporary = files_.folder;
   temporary += fmt::format("{}{}", kTemporaryMark, ::getpid());
   std::error_code code;
   if (!fs::create_directory(temporary, code)) fail_creating(files_.folder, code);
   try {
     take(RunFiles{temporary});
-    fill(RunFiles{temporary}, experiment, settings, lexicon);
+    fill(RunFiles{temporary}, experiment, settings);
     if (::renameat2(AT_FDCWD, temporary.c_str(), AT_FDCWD, files_.folder.c_str(), RENAME_NOREPLACE) != 0) {
       // Not every file system knows this; someone may have made the folder since it was looked for.
       if (errno != EINVAL && errno != ENOSYS) code.assign(errno, std::generic_category());
@@ -126,8 +124,8 @@ void RunFolder::remove() const {
   std::error_code ignored;
   if (on_trial_) {
     fs::remove_all(files_.checkpoints(), ignored);
-    for (const fs::path& file : {files_.config(), files_.lexicon(), files_.log(), files_.lock()})
-      fs::remove(file, ignored);
+    for (const auto& [name, bytes] : kept_) fs::remove(files_.folder / name, ignored);
+    for (const fs::path& file : {files_.config(), files_.log(), files_.lock()}) fs::remove(file, ignored);
   }
   for (auto folder = created_.rbegin(); folder != created_.rend(); ++folder) fs::remove(*folder, ignored);
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -21,11 +22,13 @@ class RunFolder {
   // The name of a run that is there, without a slash at its end. Throws Error if it is none.
   static std::filesystem::path existing(const std::filesystem::path& path);
 
-  // Creates the folder, with its configuration, settings and lexicon.tsv (if `lexicon` is a text of its own) in it from
-  // the first moment; a folder that is there and empty gets them, the configuration last. Throws Error, and then leaves
-  // nothing behind.
+  // Copies of files that the configuration names, by their names in the folder.
+  using KeptFiles = std::map<std::string, std::string>;
+
+  // Creates the folder, with its configuration, settings and what it keeps in it from the first moment; a folder that
+  // is there and empty gets them, the configuration last. Throws Error, and then leaves nothing behind.
   RunFolder(std::filesystem::path path, const Experiment& experiment, const CheckpointSettings& settings,
-            const std::string& lexicon = {});
+            KeptFiles kept = {});
 
   // Takes an existing run over: throws Error that names the process if another one holds it. Removes what writes that
   // were cut off left behind.
@@ -53,15 +56,15 @@ class RunFolder {
   std::string holds() const;
 
  private:
-  void create(const Experiment& experiment, const CheckpointSettings& settings, const std::string& lexicon);
+  void create(const Experiment& experiment, const CheckpointSettings& settings);
   // Takes the lock. Throws Error if another process holds it or a run is there by now.
   void take(const RunFiles& files);
   // Writes what a run begins with.
-  void fill(const RunFiles& files, const Experiment& experiment, const CheckpointSettings& settings,
-            const std::string& lexicon);
+  void fill(const RunFiles& files, const Experiment& experiment, const CheckpointSettings& settings) const;
   void remove() const;
 
   RunFiles files_;
+  KeptFiles kept_;
   std::vector<std::filesystem::path> created_;  // Folders, the outermost first.
   bool on_trial_ = false;                       // The files are of this process: remove() may take them away.
   std::unique_ptr<LockFile> lock_;

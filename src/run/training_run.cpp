@@ -7,6 +7,7 @@
 #include <new>
 #include <utility>
 
+#include "config/feature_sources.h"
 #include "config/lexicon_source.h"
 #include "features/knob_support.h"
 #include "io/file.h"
@@ -45,9 +46,11 @@ CheckpointSettings checkpoint_settings(const TrainingRunOptions& options, const 
   return settings;
 }
 
-// A run has a copy of its lexicon beside its configuration.
-Experiment with_kept_lexicon(Experiment experiment) {
-  if (!is_builtin_lexicon(experiment.lexicon)) experiment.lexicon = RunFiles::kLexicon;
+// A run has copies of what its features are made of beside its configuration.
+Experiment with_kept_sources(Experiment experiment) {
+  for (const FeatureSource& source : feature_sources()) {
+    if (source.is_file(experiment)) experiment.*source.name = source.kept_as;
+  }
   return experiment;
 }
 
@@ -70,7 +73,7 @@ Assembly assembled(const Experiment& experiment, const TrainingRunOptions& optio
 }  // namespace
 
 struct TrainingRun::State {
-  // `wanted` is `kept` with a lexicon that is there to be read.
+  // `wanted` is `kept` with a lexicon and the like that are there to be read.
   State(Experiment kept, const Experiment& wanted, std::filesystem::path folder, const TrainingRunOptions& run_options,
         bool is_resumed)
       : experiment(std::move(kept)),
@@ -86,9 +89,12 @@ struct TrainingRun::State {
     }
     experiment.data.fingerprint = assembly.data.fingerprint;
     warnings = assembly.data.notes;
-    if (is_builtin_lexicon(wanted.lexicon)) return;
-    if (assembly.model.tokenizer() == nullptr) warnings = lexicon_gaps(assembly.model, wanted.lexicon);
-    lexicon_text = read_text(wanted.lexicon);
+    if (!is_builtin_lexicon(wanted.lexicon) && assembly.model.tokenizer() == nullptr) {
+      warnings = lexicon_gaps(assembly.model, wanted.lexicon);
+    }
+    for (const FeatureSource& source : feature_sources()) {
+      if (source.is_file(wanted)) sources[source.kept_as] = read_text(wanted.*source.name);
+    }
   }
 
   void require_same_data() const {
@@ -117,7 +123,7 @@ struct TrainingRun::State {
   bool finished = false;              // Before run().
   std::vector<std::string> warnings;  // Of data and lexicon.
   std::string logged_set;             // The instruction set of the steps before; empty if none is known.
-  std::string lexicon_text;           // Of a new run with a lexicon of its own.
+  RunFolder::KeptFiles sources;       // Of a new run with a lexicon of its own, or the like.
 
   CheckpointSettings settings;
   RunCallback on_event;
@@ -130,7 +136,7 @@ struct TrainingRun::State {
 std::unique_ptr<RunFolder> TrainingRun::State::open_folder() {
   if (!resumed) {
     settings = checkpoint_settings(options);
-    return std::make_unique<RunFolder>(files.folder, experiment, settings, lexicon_text);
+    return std::make_unique<RunFolder>(files.folder, experiment, settings, sources);
   }
   auto folder = std::make_unique<RunFolder>(files.folder);
   CheckpointStore store(files.checkpoints());
@@ -219,13 +225,13 @@ TrainingRun::TrainingRun(const Experiment& experiment, const std::filesystem::pa
 std::unique_ptr<TrainingRun::State> TrainingRun::new_state(const Experiment& experiment,
                                                            const std::filesystem::path& folder,
                                                            const TrainingRunOptions& options) {
-  return std::make_unique<State>(with_kept_lexicon(experiment), experiment, folder, options, false);
+  return std::make_unique<State>(with_kept_sources(experiment), experiment, folder, options, false);
 }
 
 TrainingRun TrainingRun::resume(const std::filesystem::path& folder, const TrainingRunOptions& options) {
   const RunFiles files{RunFolder::existing(folder)};
   const Experiment wanted = load_experiment(files.config());
-  Experiment kept = with_kept_lexicon(wanted);
+  Experiment kept = with_kept_sources(wanted);
   // A run of a time when the lexicon was no part of the configuration.
   Experiment source = wanted;
   std::error_code ignored;

@@ -5,7 +5,10 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <optional>
 
+#include "config/feature_sources.h"
+#include "features/natural_bank.h"
 #include "io/file.h"
 #include "io/tensor_archive.h"
 #include "run/checkpoint.h"
@@ -97,11 +100,10 @@ bool was_trained(const RunFiles& run) {
 std::vector<Finding> verify_run(const RunFiles& run) {
   std::vector<Finding> findings;
   std::string config;
-  bool wants_lexicon = false;
+  std::optional<Experiment> experiment;
   findings.push_back(finding_of(run.config(), [&] {
-    const Experiment experiment = parse_experiment(read_text(run.config()), run.config().string());
-    wants_lexicon = experiment.lexicon == RunFiles::kLexicon;
-    config = to_toml(experiment);
+    experiment = parse_experiment(read_text(run.config()), run.config().string());
+    config = to_toml(*experiment);
     return "every key checked";
   }));
   const std::string* wanted = config.empty() ? nullptr : &config;
@@ -126,9 +128,21 @@ std::vector<Finding> verify_run(const RunFiles& run) {
       listed = true;
     }
   }
-  if (wants_lexicon) {
+  if (experiment && experiment->lexicon == RunFiles::kLexicon) {
     findings.push_back(finding_of(
         run.lexicon(), [&] { return fmt::format("{} words", Lexicon::load(run.lexicon()).entries().size()); }));
+  }
+  if (experiment && experiment->features.bank == FeatureSet::natural) {
+    for (const FeatureSource& source : feature_sources()) {
+      const fs::path file = run.folder / source.kept_as;
+      if (source.name == &Experiment::lexicon || experiment.value().*source.name != source.kept_as) continue;
+      findings.push_back(finding_of(file, [&] {
+        if (source.name == &Experiment::tagger) {
+          return fmt::format("{} features in order", Tagger::load(file).in_order().size());
+        }
+        return fmt::format("{} features", BankDeclaration::load(file.string()).features.size());
+      }));
+    }
   }
   if (entries.empty() && !was_trained(run)) return findings;
   findings.push_back(finding_of(run.checkpoint_settings(), [&] {

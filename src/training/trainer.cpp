@@ -59,7 +59,7 @@ std::vector<TokenId> shown_words(const LanguageModel& model, const Dataset& data
 // Learned memberships are those of the step, so they grade the features of a batch, not of the corpus.
 std::shared_ptr<const Dataset> encoded(const LanguageModel& model, std::span<const Sentence> sentences,
                                        std::size_t max_length) {
-  SentenceDatasetOptions options = {.bank = model.options().fusion ? &model.feature_bank() : nullptr,
+  SentenceDatasetOptions options = {.features = model.options().fusion ? &ModelAccess::features(model) : nullptr,
                                     .max_length = max_length,
                                     .knobs = model.options().knobs,
                                     .lexicon = &model.feature_bank().lexicon()};
@@ -67,7 +67,8 @@ std::shared_ptr<const Dataset> encoded(const LanguageModel& model, std::span<con
     return std::make_shared<SentenceDataset>(sentences, model.vocabulary(), options);
   }
   const FeatureBank ungraded = FeatureBankAccess::ungraded(model.feature_bank());
-  options.bank = &ungraded;
+  const TokenFeatures features(ungraded, model.vocabulary(), model.tokenizer());
+  options.features = &features;
   return std::make_shared<SentenceDataset>(sentences, model.vocabulary(), options);
 }
 
@@ -124,7 +125,8 @@ struct Trainer::State {
                                                            .weight_decay = training.weight_decay,
                                                            .clip_norm = training.clip_norm}),
         gradients(ModelAccess::network(trained).layout()) {
-    if (training.polarity_jitter > 0.0 && training.identity_dropout > 0.0 && trained.options().fusion) {
+    if (training.polarity_jitter > 0.0 && training.identity_dropout > 0.0 && trained.options().fusion &&
+        trained.feature_bank().options().bank != FeatureSet::natural) {
       const FeatureBank& bank = trained.feature_bank();
       jitter.emplace(trained.vocabulary(),
                      ModelAccess::network(trained).memberships() ? FeatureBankAccess::ungraded(bank) : bank,
@@ -203,6 +205,10 @@ Trainer::Trainer(LanguageModel& model, std::shared_ptr<const Dataset> dataset, c
                  const TrainerOptions& options) {
   check(training);
   if (dataset->size() == 0) throw Error("there is no sentence to train on");
+  if (dataset->num_features() != ModelAccess::network(model).num_features()) {
+    throw Error(fmt::format("the texts have {} features and the model reads {}; prepare them with its features",
+                            dataset->num_features(), ModelAccess::network(model).num_features()));
+  }
   state_ = std::make_unique<State>(model, dataset, training, options);
   if (!model.options().open_vocabulary) return;
   std::vector<bool> seen(model.vocabulary().size());

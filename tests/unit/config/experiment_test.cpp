@@ -92,7 +92,7 @@ TEST(Experiment, ResolvesRandomHeldOutWordsByTheSeed) {
 
 TEST(Experiment, PresetsListEveryKeyAsPrinted) {
   EXPECT_THAT(preset_names(), ElementsAre("causal-baseline", "causal-fusion", "everyday", "paper-baseline",
-                                          "paper-fusion", "semfuse", "text"));
+                                          "paper-fusion", "semfuse", "text", "text-features"));
   for (const EmbeddedText& preset : embedded_presets()) {
     const Experiment experiment = preset_experiment(preset.name);
     EXPECT_NO_THROW(validate(experiment));
@@ -167,7 +167,7 @@ TEST(Experiment, NamesThePresetsWhenOneIsUnknown) {
     EXPECT_STREQ(
         error.what(),
         "unknown preset \"paper-fuson\"; presets are causal-baseline, causal-fusion, paper-baseline, paper-fusion, "
-        "semfuse, text; did you mean \"paper-fusion\"?");
+        "semfuse, text, text-features; did you mean \"paper-fusion\"?");
   }
 }
 

@@ -49,6 +49,49 @@ void write(const fs::path& folder, FileLayer& files = FileLayer::system()) {
   writer.finish();
 }
 
+// Of more different rows than a writer knows at a time, each once and then all of them again.
+TEST(ColumnWriter, RowsBeyondWhatItKnowsAreThereTwice) {
+  constexpr std::size_t kFeatures = 64, kRows = 100'000, kTexts = 2 * kRows / 50;
+  static_assert(kRows * kFeatures * sizeof(float) < ColumnWriter::kKnownBytes);
+  const auto value = [](std::size_t row, std::size_t f) { return static_cast<float>(row >> (f % 20) & 1); };
+  const auto written = [&](const fs::path& folder, std::size_t texts_a_block) {
+    fs::create_directory(folder);
+    ColumnWriter writer(folder, kFeatures, {}, 10);
+    for (std::size_t text = 0; text < kTexts;) {
+      ColumnWriter::Block block;
+      const std::size_t end = std::min(kTexts, text + texts_a_block);
+      const std::size_t first_row = text * 50 % kRows;
+      for (; text < end; ++text) {
+        block.lengths.push_back(50);
+        for (std::size_t i = 0; i < 50; ++i) {
+          const std::size_t row = text * 50 % kRows + i;
+          block.ids.push_back(static_cast<TokenId>(row % 7));
+          block.row_of.push_back(static_cast<std::uint32_t>(row - first_row));
+          for (std::size_t f = 0; f < kFeatures; ++f) block.rows.push_back(value(row, f));
+        }
+      }
+      writer.add(block);
+    }
+    return writer.finish();
+  };
+  const TemporaryFolder folder;
+  const ColumnSizes sizes = written(folder.path() / "a", 100);
+  EXPECT_GT(sizes.rows, kRows);
+  EXPECT_LE(sizes.rows, 2 * kRows);
+  EXPECT_EQ(written(folder.path() / "b", 10), sizes);
+  for (const char* name : {"row_of.u32", "rows.f32"}) {
+    EXPECT_EQ(read_text(folder.path() / "a" / name), read_text(folder.path() / "b" / name)) << name;
+  }
+  const ColumnDataset dataset(folder.path() / "a", {});
+  std::vector<float> rows(50 * kFeatures);
+  for (std::size_t text = 0; text < kTexts; text += 97) {
+    dataset.copy_features(text, rows);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      ASSERT_EQ(rows[i], value(text * 50 % kRows + i / kFeatures, i % kFeatures));
+    }
+  }
+}
+
 TEST(ColumnDataset, HasWhatWasWritten) {
   const TemporaryFolder folder;
   write(folder.path() / "d");

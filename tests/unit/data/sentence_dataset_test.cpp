@@ -75,7 +75,9 @@ TEST(SentenceDataset, FeatureRowsBelongToTheInputs) {
   const FeatureBank bank(synthetic_lexicon());
   const std::vector<Sentence> sentences = {kOther, kSentence};
   for (const bool count_end : {true, false}) {
-    const SentenceDataset dataset(sentences, vocabulary(), {.bank = &bank});
+    const Vocabulary words = vocabulary();
+    const TokenFeatures features(bank, words);
+    const SentenceDataset dataset(sentences, words, {.features = &features});
     const Batch batch = make_batch(dataset, std::vector<std::size_t>{1, 0}, count_end);
     ASSERT_EQ(batch.num_features, 22U);
     ASSERT_EQ(batch.features.size(), batch.num_tokens() * 22U);

@@ -24,8 +24,10 @@ LanguageModel model_with(AttentionMask attention, bool fusion, FeatureSet bank) 
 }
 
 TEST(Audit, ACausalModelWithHonestFeaturesShowsExactlyZero) {
-  for (const auto& [fusion, bank] :
-       {std::pair{true, FeatureSet::semfuse}, {true, FeatureSet::open}, {false, FeatureSet::semfuse}}) {
+  for (const auto& [fusion, bank] : {std::pair{true, FeatureSet::semfuse},
+                                     {true, FeatureSet::open},
+                                     {true, FeatureSet::natural},
+                                     {false, FeatureSet::semfuse}}) {
     const LanguageModel model = model_with(AttentionMask::causal, fusion, bank);
     const Audit result = audit(model, some_sentences(12), 3, 2);
     EXPECT_EQ(result.max_logit_change, 0.0);

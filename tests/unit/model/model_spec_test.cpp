@@ -5,7 +5,9 @@
 
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <optional>
 
+#include "features/natural_bank.h"
 #include "model/model_access.h"
 #include "semfuse/error.h"
 #include "support/small_language_model.h"
@@ -52,6 +54,20 @@ ModelSpec unusual_spec() {
       .knob_support = {{"size", {0.1, 1.0 / 3.0}}}};
 }
 
+// The same with features of natural text.
+ModelSpec natural_spec(bool has_tagger) {
+  ModelSpec spec = unusual_spec();
+  spec.options.share_class_mass = false;
+  spec.features.bank = FeatureSet::natural;
+  spec.features.learn_kernel = false;
+  const char* text = has_tagger ? "# Two.\nnoun: tag NOUN\nwarm: high of warmth\n" : "loud: is upper\n";
+  spec.natural = std::make_shared<const NaturalBank>(
+      BankDeclaration::parse(text, "b"),
+      has_tagger ? std::make_shared<const Tagger>(TagWeights(), TagWeights()) : nullptr,
+      std::vector<Lexicon>{spec.lexicon}, spec.features);
+  return spec;
+}
+
 std::string refusal(const Metadata& metadata) {
   try {
     parse_model_spec(metadata, "m");
@@ -68,6 +84,48 @@ std::string refusal(const std::function<void(nlohmann::json&)>& change) {
   change(spec);
   metadata["spec"] = spec.dump();
   return refusal(metadata);
+}
+
+TEST(ModelSpec, HoldsTheFeaturesOfNaturalText) {
+  for (const bool has_tagger : {false, true}) {
+    const ModelSpec spec = natural_spec(has_tagger);
+    const Metadata metadata = to_metadata(spec);
+    EXPECT_EQ(metadata.contains("tagger"), has_tagger);
+    const ModelSpec found = parse_model_spec(metadata, "m");
+    EXPECT_EQ(to_metadata(found), metadata);
+    EXPECT_EQ(found.bank().names(), spec.natural->names());
+    EXPECT_EQ(found.bank().options().bank, FeatureSet::natural);
+    EXPECT_EQ(found.bank().lexicon().entries(), spec.lexicon.entries());
+    EXPECT_EQ(found.bank().word_rows(spec.vocabulary).values, spec.bank().word_rows(spec.vocabulary).values);
+  }
+  EXPECT_FALSE(to_metadata(unusual_spec()).contains("declaration"));
+}
+
+TEST(ModelSpec, RefusesFeaturesOfNaturalTextThatAreNotWhole) {
+  const Metadata whole = to_metadata(natural_spec(true));
+  const auto changed = [&](const char* key, std::optional<std::string> value) {
+    Metadata metadata = whole;
+    if (value) {
+      metadata[key] = *value;
+    } else {
+      metadata.erase(key);
+    }
+    return refusal(metadata);
+  };
+  EXPECT_THAT(changed("declaration", std::nullopt), HasSubstr("metadata declaration is missing"));
+  EXPECT_THAT(changed("declaration", "noun: tag NOON\n"), HasSubstr("metadata declaration:1"));
+  EXPECT_THAT(changed("declaration", "noun: tag NOUN\n"), HasSubstr("names other features"));
+  EXPECT_THAT(changed("declaration", "noun: tag NOUN\nwarm: high of heat\n"), HasSubstr("no lexicon has"));
+  EXPECT_THAT(changed("tagger", std::nullopt), HasSubstr("a tag needs a tagger"));
+  EXPECT_THAT(changed("tagger", "?"), HasSubstr("metadata tagger is not base64"));
+  EXPECT_THAT(changed("tagger", "Zm9v"), HasSubstr("is no tagger"));
+  for (const char* key : {"learn_kernel", "share_class_mass"}) {
+    Metadata metadata = whole;
+    nlohmann::json spec = nlohmann::json::parse(metadata["spec"]);
+    spec[key == std::string("learn_kernel") ? "features" : "model"][key] = true;
+    metadata["spec"] = spec.dump();
+    EXPECT_THAT(refusal(metadata), HasSubstr(key));
+  }
 }
 
 TEST(ModelSpec, ReadsWhatWasWritten) {

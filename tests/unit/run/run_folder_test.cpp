@@ -40,7 +40,7 @@ TEST(RunFolder, TheRunOfAQuickerProcessIsLeftAlone) {
 TEST(RunFolder, OneWithoutAModelLeavesTheFolderEmpty) {
   const TemporaryFolder folder;
   fs::create_directory(folder / "run");
-  RunFolder(folder / "run", small_experiment(), {}, "word\n");
+  RunFolder(folder / "run", small_experiment(), {}, {{"lexicon.tsv", "word\n"}});
   EXPECT_TRUE(fs::is_empty(folder / "run"));
   RunFolder(folder / "new/run", small_experiment(), {});
   EXPECT_FALSE(fs::exists(folder / "new"));

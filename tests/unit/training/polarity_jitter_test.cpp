@@ -28,7 +28,8 @@ struct JitterCase {
   void take_identity(const std::string& word) { identity[static_cast<std::size_t>(id(word))] = 0; }
   Batch batch(bool count_end = false) const {
     const std::vector<Sentence> sentences = {kGood, kBad};
-    return make_batch(SentenceDataset(sentences, vocabulary, {.bank = &bank}), std::vector<std::size_t>{0, 1},
+    const TokenFeatures features(bank, vocabulary);
+    return make_batch(SentenceDataset(sentences, vocabulary, {.features = &features}), std::vector<std::size_t>{0, 1},
                       count_end);
   }
 };

@@ -1,0 +1,38 @@
+// What texts show of knobs by themselves: their length and final mark, attributes of their words, shares of features.
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+#include <vector>
+
+#include "features/natural_bank.h"
+#include "semfuse/knobs.h"
+
+namespace semfuse {
+
+// The feature of "scalar of share past from 0 to 1"; empty for other knobs.
+std::string_view feature_of_share(const Knob& knob);
+
+// With features of natural text words are those that the features are of; otherwise as split_words() finds them. Words
+// that the lexicon lacks are looked up in lower case too. Refers to the bank. Safe to share between threads.
+class TextLabels {
+ public:
+  // Throws Error for a share of a feature that the bank has not.
+  TextLabels(std::vector<Knob> knobs, const FeatureBank& bank);
+
+  // A label for each knob, in place of what `labels` held; those of columns say nothing.
+  void read(std::string_view text, std::vector<KnobLabel>& labels) const;
+
+ private:
+  struct Words;
+  void read_features(const Words& words, std::vector<KnobLabel>& labels) const;
+
+  std::vector<Knob> knobs_;
+  const FeatureBank* bank_;
+  const NaturalBank* natural_;
+  std::vector<std::size_t> share_of_;  // For each knob the feature's column, or kNoShare.
+  bool reads_words_ = false;
+  bool reads_features_ = false;
+};
+
+}  // namespace semfuse

@@ -1,0 +1,207 @@
+// The rows of a model's tokens: the same in prepared data, at once, one at a time, and while text is generated.
+#include "features/token_features.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+#include <random>
+
+#include "data/preparation.h"
+#include "model/model_access.h"
+#include "semfuse/generator.h"
+#include "semfuse/synthetic_corpus.h"
+#include "semfuse/tokenizer_trainer.h"
+#include "support/temporary_folder.h"
+
+namespace semfuse {
+namespace {
+
+const std::vector<std::string> kWords = {"I",    "don't", "really",  "like", "the",  "soup",  "walked", "very",  "good",
+                                         "bad.", "no",    "longer",  "NASA", "3.5",  "café",  "isn't",  "house", "Mr.",
+                                         "was",  "“so”",  "(never)", "will", "it's", "zyxwv", "!!",     "and,",  "…"};
+
+std::string random_text(std::mt19937& random, std::size_t most_words) {
+  std::string text;
+  for (std::size_t i = 1 + random() % most_words; i > 0; --i) {
+    if (!text.empty()) text += random() % 20 == 0 ? "  " : " ";
+    std::string word = kWords[random() % kWords.size()];
+    if (random() % 8 == 0) word = std::string(1 + random() % 6, static_cast<char>('a' + random() % 26));
+    text += word;
+    if (random() % 6 == 0) text += std::vector<std::string>{".", "!", "?", ",", "..."}[random() % 5];
+  }
+  return text;
+}
+
+Tokenizer tokenizer_of(TokenizerKind kind) {
+  std::mt19937 random(7);
+  TokenizerTrainer trainer;
+  for (int i = 0; i < 300; ++i) trainer.add(random_text(random, 12));
+  return kind == TokenizerKind::bytes ? Tokenizer::bytes() : trainer.make(kind, 330);
+}
+
+FeatureBank english_bank() {
+  return FeatureBank(english_lexicon(), {.bank = FeatureSet::natural, .kernel = MembershipKernel::gaussian});
+}
+
+std::vector<TokenId> ids_of(const Tokenizer& tokenizer, const std::string& text) {
+  std::vector<TokenId> ids;
+  for (const Token& token : tokenizer.encode(text)) ids.push_back(token.id);
+  return ids;
+}
+
+// By the cursor alone.
+std::vector<float> rows_one_at_a_time(const TokenFeatures& features, std::span<const TokenId> ids) {
+  TokenCursor cursor(features);
+  std::vector<float> rows(cursor.row().begin(), cursor.row().end());
+  for (const TokenId id : ids) {
+    TokenCursor copy = cursor;
+    copy.append(ids.front());
+    const std::span<const float> row = cursor.append(id);
+    rows.insert(rows.end(), row.begin(), row.end());
+  }
+  return rows;
+}
+
+class TokenFeaturesOf : public testing::TestWithParam<TokenizerKind> {};
+
+TEST_P(TokenFeaturesOf, OneAtATimeAsAtOnce) {
+  const Tokenizer tokenizer = tokenizer_of(GetParam());
+  const Vocabulary vocabulary = tokenizer.vocabulary();
+  const FeatureBank bank = english_bank();
+  const TokenFeatures features(bank, vocabulary, &tokenizer);
+  EXPECT_FALSE(features.looks_ahead());
+  std::mt19937 random(1);
+  for (int trial = 0; trial < 60; ++trial) {
+    const std::vector<TokenId> ids = ids_of(tokenizer, random_text(random, 12));
+    const FeatureMatrix whole = features.text_rows(ids);
+    ASSERT_EQ(whole.num_rows, ids.size() + 2);
+    std::vector<float> prefix(whole.values.begin(),
+                              whole.values.end() - static_cast<std::ptrdiff_t>(whole.num_features));
+    EXPECT_EQ(features.prefix_rows(ids).values, prefix);
+    EXPECT_EQ(rows_one_at_a_time(features, ids), prefix);
+  }
+}
+
+TEST_P(TokenFeaturesOf, PreparedDataHoldThem) {
+  const Tokenizer tokenizer = tokenizer_of(GetParam());
+  const Vocabulary vocabulary = tokenizer.vocabulary();
+  const FeatureBank bank = english_bank();
+  const TokenFeatures features(bank, vocabulary, &tokenizer);
+  const TemporaryFolder folder;
+  std::mt19937 random(2);
+  std::vector<std::string> texts;
+  for (int i = 0; i < 200; ++i) texts.push_back(random_text(random, 30));
+  std::ofstream file(folder / "texts.txt");
+  for (const std::string& text : texts) file << text << '\n';
+  file.close();
+  for (const bool cut : {false, true}) {
+    std::vector<std::string> bytes;
+    for (const std::size_t threads : {std::size_t{1}, std::size_t{3}}) {
+      // The second file is what is measured with, so that the training texts are all there, in their order.
+      const PreparedData data = prepare({.train = {folder / "texts.txt"},
+                                         .val = {folder / "texts.txt"},
+                                         .max_length = 16,
+                                         .cut = cut,
+                                         .given = tokenizer,
+                                         .bank = &bank,
+                                         .threads = threads},
+                                        folder / ("cache" + std::to_string(threads) + (cut ? "c" : "s")));
+      ASSERT_EQ(data.train->num_features(), bank.size());
+      std::string all;
+      std::size_t sequence = 0;
+      for (const std::string& text : texts) {
+        const std::vector<TokenId> ids = ids_of(tokenizer, text);
+        const FeatureMatrix expected = features.text_rows(ids);
+        for (std::size_t first = 0; first + 1 < expected.num_rows; first += 15) {
+          ASSERT_LT(sequence, data.train->size());
+          const std::size_t length = data.train->ids(sequence).size();
+          std::vector<float> rows(length * bank.size());
+          data.train->copy_features(sequence++, rows);
+          ASSERT_EQ(rows, std::vector<float>(expected.row(first), expected.row(first) + rows.size())) << text;
+          all.append(reinterpret_cast<const char*>(rows.data()), rows.size() * sizeof(float));
+          if (cut) break;
+        }
+      }
+      EXPECT_EQ(sequence, data.train->size());
+      bytes.push_back(all);
+    }
+    EXPECT_EQ(bytes[0], bytes[1]);
+  }
+}
+
+TEST_P(TokenFeaturesOf, GenerationReadsThem) {
+  const Tokenizer tokenizer = tokenizer_of(GetParam());
+  const LanguageModel model(
+      {.width = 16, .layers = 2, .heads = 2, .feed_forward = 16, .attention = AttentionMask::causal}, tokenizer,
+      english_bank(), 3);
+  const std::size_t vocab_size = model.vocabulary().size();
+  const Generator generator(model, 1);
+  std::vector<GenerationRequest> requests;
+  for (std::uint64_t i = 0; i < 4; ++i) requests.push_back({.prompt = "I didn't", .max_tokens = 40, .index = i});
+  // Alone with guesses, and several at a time.
+  std::vector<Generation> all = generator.generate(requests);
+  all.push_back(generator.generate(requests[0]));
+  EXPECT_EQ(all.back().text, all.front().text);
+  for (const Generation& generation : all) {
+    ASSERT_FALSE(generation.error);
+    const std::vector<float> logits = model.logits(generation.words);
+    for (std::size_t i = 0; i < generation.tokens.size(); ++i) {
+      const float* row = logits.data() + (generation.prompt_tokens + i) * vocab_size;
+      double sum = 0.0;  // <pad> and <bos> are never drawn.
+      for (std::size_t id = Vocabulary::kEos; id < vocab_size; ++id) sum += std::exp(static_cast<double>(row[id]));
+      const double expected = static_cast<double>(row[generation.tokens[i].id]) - std::log(sum);
+      EXPECT_NEAR(generation.tokens[i].log_probability, expected, 1e-4);
+    }
+  }
+}
+
+// A word tokenizer cuts "didn't" into "didn" and "'t", which the features know as "did" and "n't".
+TEST(TokenFeatures, AWordIsCutAsWordsAre) {
+  TokenizerTrainer trainer;
+  for (int i = 0; i < 3; ++i) trainer.add("I didn't see, and I didn't in 't");
+  const Tokenizer tokenizer = trainer.make(TokenizerKind::words, 400);
+  const Vocabulary vocabulary = tokenizer.vocabulary();
+  const FeatureBank bank = english_bank();
+  const TokenFeatures features(bank, vocabulary, &tokenizer);
+  const std::vector<TokenId> ids = ids_of(tokenizer, "I didn't see");
+  ASSERT_EQ(ids.size(), 4U);
+  const FeatureMatrix rows = features.text_rows(ids);
+  const auto value = [&](std::size_t row, const char* name) {
+    return rows.row(row)[std::ranges::find(bank.names(), name) - bank.names().begin()];
+  };
+  EXPECT_EQ(value(2, "negation"), 0.0f);
+  EXPECT_EQ(value(3, "negation"), 1.0f);
+  EXPECT_EQ(value(3, "past"), 1.0f);
+  EXPECT_EQ(value(4, "negated"), 1.0f);
+  EXPECT_EQ(rows_one_at_a_time(features, ids), features.prefix_rows(ids).values);
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, TokenFeaturesOf,
+                         testing::Values(TokenizerKind::words, TokenizerKind::pieces, TokenizerKind::bytes),
+                         [](const auto& kind) { return std::string(to_string(kind.param)); });
+
+// Sentences of the synthetic corpus and others that put its words anywhere.
+TEST(SentenceCursor, EqualsReadingThePrefixAnew) {
+  const Vocabulary vocabulary = Vocabulary::from_words(synthetic_corpus_words());
+  std::vector<Sentence> sentences = make_synthetic_corpus({.seed = 3, .train = 50, .val = 0}).train;
+  std::mt19937 random(4);
+  for (int i = 0; i < 100; ++i) {
+    Sentence& sentence = sentences.emplace_back();
+    for (std::size_t w = random() % 20; w > 0; --w) {
+      sentence.push_back(vocabulary.entries()[3 + random() % (vocabulary.size() - 3)]);
+    }
+  }
+  for (const FeatureSet set : {FeatureSet::semfuse, FeatureSet::open, FeatureSet::none}) {
+    const FeatureBank bank(synthetic_lexicon(), {.bank = set, .learn_kernel = set == FeatureSet::open});
+    const TokenFeatures features(bank, vocabulary);
+    for (const Sentence& sentence : sentences) {
+      const std::vector<TokenId> ids = vocabulary.encode(sentence);
+      EXPECT_EQ(rows_one_at_a_time(features, std::span(ids).subspan(1, sentence.size())),
+                bank.prefix_rows(sentence).values);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace semfuse
