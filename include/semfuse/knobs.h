@@ -27,7 +27,8 @@ struct Knob {
   std::string name;
   KnobKind kind = KnobKind::probability;
   // An attribute of the lexicon, where 0 says nothing of a word; or "final_mark", the last word of a sentence; or
-  // "length", its number of words; or "share past", of whose words that feature of natural text is true.
+  // "length", its number of words; or "share past", of whose words that feature of natural text is true, or
+  // "feature past", whether it is true of one.
   std::string source;
   // The source is a column of the data instead: "of column stars". A text shows nothing of it by itself, so what a
   // model makes of such a knob takes a judge to measure.

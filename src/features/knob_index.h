@@ -10,7 +10,9 @@
 namespace semfuse {
 
 constexpr std::string_view kLengthSource = "length";  // The number of a sentence's words.
-constexpr std::string_view kShareSource = "share ";   // Before a feature: of the words that it is true of.
+// Before a feature of natural text:
+constexpr std::string_view kShareSource = "share ";      // the share of a text's words that it is true of;
+constexpr std::string_view kFeatureSource = "feature ";  // whether it is true of one of them.
 
 // The number of knobs if none has the name.
 inline std::size_t knob_index(std::span<const Knob> knobs, std::string_view name) {

@@ -20,6 +20,7 @@ namespace {
 constexpr std::string_view kFinalMark = "final_mark";
 constexpr std::string_view kColumn = "column";
 constexpr std::string_view kShare = kShareSource.substr(0, kShareSource.size() - 1);
+constexpr std::string_view kFeature = kFeatureSource.substr(0, kFeatureSource.size() - 1);
 constexpr std::size_t kMaxKnobs = 8;
 constexpr std::size_t kMaxLabels = 64;
 constexpr double kWeightTolerance = 1e-6;
@@ -203,8 +204,9 @@ std::string_view to_string(KnobKind kind) {
 Knob parse_knob(std::string_view text) {
   const auto refuse = [&](const std::string& what) {
     throw Error(
-        fmt::format("knob {}: {}; write \"NAME: probability of ATTRIBUTE\", \"NAME: scalar of ATTRIBUTE from LOW to "
-                    "HIGH\" (or of share FEATURE) or \"NAME: distribution of final_mark over LABEL LABEL ...\", each "
+        fmt::format("knob {}: {}; write \"NAME: probability of ATTRIBUTE\" (or of feature FEATURE), \"NAME: scalar of "
+                    "ATTRIBUTE from LOW to HIGH\" (or of share FEATURE) or \"NAME: distribution of final_mark over "
+                    "LABEL LABEL ...\", each "
                     "also \"of column "
                     "COLUMN\"",
                     quoted_text(text), what));
@@ -221,10 +223,11 @@ Knob parse_knob(std::string_view text) {
     knob.of_column = true;
     knob.source = unquoted(text, words[3], next);
     if (knob.source.empty()) refuse("the name of its column is not whole");
-  } else if (words.size() > 3 && words[2] == kShare && words[3] != "from") {
-    if (!is_attribute_name(words[3])) refuse("it does not say what it is a share of");
-    if (words[0] != to_string(KnobKind::scalar)) refuse("a share is a scalar");
-    knob.source = fmt::format("{} {}", kShare, words[3]);
+  } else if (words.size() > 3 && (words[2] == kShare || words[2] == kFeature) && words[3] != "from") {
+    if (!is_attribute_name(words[3])) refuse("it does not name a feature");
+    if (words[2] == kShare && words[0] != to_string(KnobKind::scalar)) refuse("a share is a scalar");
+    if (words[2] == kFeature && words[0] != to_string(KnobKind::probability)) refuse("a feature has a probability");
+    knob.source = fmt::format("{} {}", words[2], words[3]);
     next = 4;
   } else {
     if (!is_attribute_name(words[2])) refuse("it does not say what it is of");

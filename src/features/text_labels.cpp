@@ -16,16 +16,16 @@
 namespace semfuse {
 namespace {
 
-constexpr std::size_t kNoShare = std::numeric_limits<std::size_t>::max();
+constexpr std::size_t kNone = std::numeric_limits<std::size_t>::max();
 constexpr float kTrue = 0.5f;  // A feature is true of a word from this degree on.
 
 std::size_t column_of(const Knob& knob, const FeatureBank& bank) {
-  const std::string_view feature = feature_of_share(knob);
-  if (feature.empty()) return kNoShare;
+  const std::string_view feature = feature_of(knob);
+  if (feature.empty()) return kNone;
   if (FeatureBankAccess::natural(bank) == nullptr) {
-    throw Error(fmt::format(
-        "knob {}: a share is of a feature of natural text, and there are none; set features.bank to \"natural\"",
-        knob.name));
+    throw Error(
+        fmt::format("knob {}: it is of a feature of natural text, and there are none; set features.bank to \"natural\"",
+                    knob.name));
   }
   const auto found = std::ranges::find(bank.names(), feature);
   if (found == bank.names().end()) {
@@ -43,17 +43,20 @@ struct TextLabels::Words {
   std::size_t count = 0;
 };
 
-std::string_view feature_of_share(const Knob& knob) {
-  if (knob.of_column || !knob.source.starts_with(kShareSource)) return {};
-  return std::string_view(knob.source).substr(kShareSource.size());
+std::string_view feature_of(const Knob& knob) {
+  if (knob.of_column) return {};
+  for (const std::string_view source : {kShareSource, kFeatureSource}) {
+    if (knob.source.starts_with(source)) return std::string_view(knob.source).substr(source.size());
+  }
+  return {};
 }
 
 TextLabels::TextLabels(std::vector<Knob> knobs, const FeatureBank& bank)
     : knobs_(std::move(knobs)), bank_(&bank), natural_(FeatureBankAccess::natural(bank)) {
   for (const Knob& knob : knobs_) {
-    share_of_.push_back(column_of(knob, bank));
+    column_of_.push_back(column_of(knob, bank));
     reads_words_ = reads_words_ || !knob.of_column;
-    reads_features_ = reads_features_ || share_of_.back() != kNoShare;
+    reads_features_ = reads_features_ || column_of_.back() != kNone;
   }
 }
 
@@ -83,7 +86,7 @@ void TextLabels::read(std::string_view text, std::vector<KnobLabel>& labels) con
   }
   for (std::size_t k = 0; k < knobs_.size(); ++k) {
     const Knob& knob = knobs_[k];
-    if (knob.of_column || share_of_[k] != kNoShare) continue;
+    if (knob.of_column || column_of_[k] != kNone) continue;
     labels[k] = read_label(knob, words.parts, lexicon);
     if (knob.source == kLengthSource) labels[k].value = static_cast<double>(words.count);
     // A run of marks that is no label by itself ends as its last one does.
@@ -101,12 +104,16 @@ void TextLabels::read_features(const Words& words, std::vector<KnobLabel>& label
   for (const std::string_view word : words.whole) {
     const std::span<const float> row = cursor.append({word, true});
     for (std::size_t k = 0; k < knobs_.size(); ++k) {
-      if (share_of_[k] != kNoShare && row[share_of_[k]] >= kTrue) ++counts[k];
+      if (column_of_[k] != kNone && row[column_of_[k]] >= kTrue) ++counts[k];
     }
   }
   for (std::size_t k = 0; k < knobs_.size(); ++k) {
-    if (share_of_[k] == kNoShare) continue;
-    labels[k].value = static_cast<double>(counts[k]) / static_cast<double>(words.count);
+    if (column_of_[k] == kNone) continue;
+    if (knobs_[k].kind == KnobKind::probability) {
+      ++(counts[k] > 0 ? labels[k].positive : labels[k].negative);
+    } else {
+      labels[k].value = static_cast<double>(counts[k]) / static_cast<double>(words.count);
+    }
   }
 }
 

@@ -10,14 +10,14 @@
 
 namespace semfuse {
 
-// The feature of "scalar of share past from 0 to 1"; empty for other knobs.
-std::string_view feature_of_share(const Knob& knob);
+// The feature of "scalar of share past from 0 to 1" or "probability of feature past"; empty for other knobs.
+std::string_view feature_of(const Knob& knob);
 
 // With features of natural text words are those that the features are of; otherwise as split_words() finds them. Words
 // that the lexicon lacks are looked up in lower case too. Refers to the bank. Safe to share between threads.
 class TextLabels {
  public:
-  // Throws Error for a share of a feature that the bank has not.
+  // Throws Error for a feature that the bank has not.
   TextLabels(std::vector<Knob> knobs, const FeatureBank& bank);
 
   // A label for each knob, in place of what `labels` held; those of columns say nothing.
@@ -30,7 +30,7 @@ class TextLabels {
   std::vector<Knob> knobs_;
   const FeatureBank* bank_;
   const NaturalBank* natural_;
-  std::vector<std::size_t> share_of_;  // For each knob the feature's column, or kNoShare.
+  std::vector<std::size_t> column_of_;  // For each knob the feature's, or kNone.
   bool reads_words_ = false;
   bool reads_features_ = false;
 };

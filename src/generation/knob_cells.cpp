@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "core/lower_case.h"
 #include "features/knob_index.h"
 #include "generation/sampler.h"
 
@@ -13,7 +14,13 @@ namespace {
 
 constexpr double kScalarSteps = 100.0;  // Values of a scalar that are nearer to each other count as one.
 
-// What a token says of a knob; nothing if it says nothing.
+// The word that a token is: without the space before it, and as the lexicon has it.
+std::string word_of(std::string_view token, const Lexicon& lexicon) {
+  const std::string word(token.substr(std::min(token.find_first_not_of(' '), token.size())));
+  return lexicon.find(word) == nullptr ? lower_case(word) : word;
+}
+
+// What a word says of a knob; nothing if it says nothing.
 std::optional<int> said(const Knob& knob, const std::string& word, const Lexicon& lexicon) {
   if (knob.source == kLengthSource) return std::nullopt;  // That is only the whole sentence's.
   const KnobLabel label = read_label(knob, {word}, lexicon);
@@ -45,6 +52,7 @@ const TokenCells* KnobCells::of(std::span<const KnobSetting> settings) const {
 std::optional<TokenCells> KnobCells::cells_of(Stated stated) const {
   const std::vector<Knob>& knobs = model_.options().knobs;
   const std::vector<std::string>& words = model_.vocabulary().entries();
+  const Lexicon& lexicon = model_.feature_bank().lexicon();
   TokenCells result;
   result.cell.assign(words.size(), TokenCells::kSilent);
   result.group.assign(1, 0);
@@ -54,8 +62,9 @@ std::optional<TokenCells> KnobCells::cells_of(Stated stated) const {
   std::vector<std::size_t> knob_of_cell = {0};  // One that it speaks of.
   for (std::size_t id = Vocabulary::kEos + 1; id < words.size(); ++id) {
     std::vector<std::optional<int>> what(knobs.size());
+    const std::string word = model_.tokenizer() == nullptr ? words[id] : word_of(words[id], lexicon);
     for (std::size_t k = 0; k < knobs.size(); ++k) {
-      if ((stated >> k & 1) != 0) what[k] = said(knobs[k], words[id], model_.feature_bank().lexicon());
+      if ((stated >> k & 1) != 0) what[k] = said(knobs[k], word, lexicon);
     }
     const auto first = std::ranges::find_if(what, [](const auto& value) { return value.has_value(); });
     if (first == what.end()) continue;

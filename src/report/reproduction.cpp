@@ -14,6 +14,7 @@ namespace {
 
 std::vector<double> collect(const std::vector<RunMetrics>& runs, const std::function<double(const RunMetrics&)>& get) {
   std::vector<double> values;
+  values.reserve(runs.size());
   for (const RunMetrics& run : runs) values.push_back(get(run));
   return values;
 }

@@ -23,7 +23,8 @@ const std::vector<Knob>& knobs() {
                                          parse_knob("tone: scalar of polarity from -1 to 1"),
                                          parse_knob("n: scalar of length from 1 to 20"),
                                          parse_knob("mark: distribution of final_mark over . ! ?"),
-                                         parse_knob("kind: probability of column kind")};
+                                         parse_knob("kind: probability of column kind"),
+                                         parse_knob("tense: probability of feature past")};
   return list;
 }
 
@@ -32,14 +33,20 @@ TEST(TextLabels, AreThoseOfTheWordsThatFeaturesAreOf) {
   const TextLabels reader(knobs(), bank);
   std::vector<KnobLabel> labels;
   reader.read("I didn't walk. I walked, Good or awful!!", labels);  // I didn't walk . I walked , Good or awful !!
-  ASSERT_EQ(labels.size(), 6U);
+  ASSERT_EQ(labels.size(), 7U);
   EXPECT_DOUBLE_EQ(*labels[0].value, 2.0 / 11.0);
   EXPECT_DOUBLE_EQ(*labels[1].value, 2.0 / 11.0);
   EXPECT_DOUBLE_EQ(*labels[2].value, -0.2);
   EXPECT_EQ(labels[3].value, 11.0);
   EXPECT_EQ(labels[4].label, 1U);
   EXPECT_EQ(labels[5].positive + labels[5].negative, 0U);
+  EXPECT_EQ(labels[6].positive, 1U);  // Of the text, however many words it has.
+  EXPECT_EQ(labels[6].negative, 0U);
+  reader.read("I walk.", labels);
+  EXPECT_EQ(labels[6].positive, 0U);
+  EXPECT_EQ(labels[6].negative, 1U);
   reader.read("", labels);
+  EXPECT_EQ(labels[6].positive + labels[6].negative, 0U);
   EXPECT_FALSE(labels[0].value);
   EXPECT_EQ(labels[3].value, 0.0);
   EXPECT_FALSE(labels[4].label);
@@ -65,12 +72,19 @@ TEST(TextLabels, RefusesSharesOfWhatIsNoFeature) {
 TEST(TextLabels, SharesAreWrittenAsTheyAreRead) {
   EXPECT_EQ(to_string(knobs()[0]), "past: scalar of share past from 0 to 1");
   EXPECT_EQ(parse_knob(to_string(knobs()[1])), knobs()[1]);
-  EXPECT_EQ(feature_of_share(knobs()[1]), "first_person");
+  EXPECT_EQ(feature_of(knobs()[1]), "first_person");
   // An attribute may be called share.
-  EXPECT_EQ(feature_of_share(parse_knob("s: scalar of share from 0 to 1")), "");
+  EXPECT_EQ(feature_of(parse_knob("s: scalar of share from 0 to 1")), "");
   EXPECT_THAT([] { parse_knob("s: probability of share past"); },
               ThrowsMessage<Error>(HasSubstr("a share is a scalar")));
-  EXPECT_THAT([] { parse_knob("s: scalar of share Past from 0 to 1"); }, ThrowsMessage<Error>(HasSubstr("a share of")));
+  EXPECT_THAT([] { parse_knob("s: scalar of share Past from 0 to 1"); },
+              ThrowsMessage<Error>(HasSubstr("does not name")));
+  EXPECT_EQ(to_string(knobs()[6]), "tense: probability of feature past");
+  EXPECT_EQ(parse_knob(to_string(knobs()[6])), knobs()[6]);
+  EXPECT_EQ(feature_of(knobs()[6]), "past");
+  EXPECT_EQ(feature_of(parse_knob("s: probability of feature")), "");
+  EXPECT_THAT([] { parse_knob("s: scalar of feature past from 0 to 1"); },
+              ThrowsMessage<Error>(HasSubstr("a feature has a probability")));
   EXPECT_THAT([] { parse_knob("s: scalar of share past"); }, ThrowsMessage<Error>(HasSubstr("a scalar needs a range")));
 }
 
