@@ -190,7 +190,9 @@ Experiment load_experiment(const std::filesystem::path& path) {
   if (!experiment.init.empty()) experiment.init = (path.parent_path() / experiment.init).string();
   for (std::vector<std::string>* files : {&experiment.data.train, &experiment.data.val}) {
     for (std::string& file : *files) {
-      if (find_builtin_corpus(file) == nullptr) file = (path.parent_path() / file).string();
+      if (find_builtin_corpus(file) != nullptr) continue;
+      // From the root on, since a run keeps the name in a configuration in another folder.
+      file = std::filesystem::absolute(path.parent_path() / file).lexically_normal().string();
     }
   }
   return experiment;

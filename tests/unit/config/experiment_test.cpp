@@ -141,6 +141,11 @@ TEST(Experiment, FilesOfDataAreBesideTheFileThatNamesThem) {
   const Experiment experiment = load_experiment(folder / "config.toml");
   EXPECT_THAT(experiment.data.train, ElementsAre(folder / "a.tsv", "/b.tsv"));
   EXPECT_THAT(experiment.data.val, ElementsAre(folder / "c.tsv"));
+  // Whatever folder the program runs in: the name goes into the configuration of a run.
+  std::filesystem::create_directory(folder / "sub");
+  std::ofstream(folder / "sub/config.toml") << "from = \"text\"\n[data]\ntrain = \"../a.tsv\"\n";
+  const std::filesystem::path relative = std::filesystem::relative(folder / "sub/config.toml");
+  EXPECT_THAT(load_experiment(relative).data.train, ElementsAre(folder / "a.tsv"));
   EXPECT_THAT(to_toml(experiment), AllOf(HasSubstr("[data]"), HasSubstr("[text]"), Not(HasSubstr("[corpus]"))));
   EXPECT_THAT(to_toml(Experiment()), AllOf(HasSubstr("[corpus]"), Not(HasSubstr("[data]"))));
   EXPECT_EQ(to_toml(parse(to_toml(experiment))), to_toml(experiment));
