@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cassert>
 #include <utility>
 
 #include "core/lower_case.h"
@@ -14,6 +15,8 @@
 
 namespace semfuse {
 namespace {
+
+constexpr std::size_t kMostBack = 8;  // Words that a declaration's `after` reaches.
 
 // Places in surface_names().
 enum SurfaceName : std::size_t {
@@ -98,6 +101,7 @@ NaturalBank::NaturalBank(BankDeclaration declaration, std::shared_ptr<const Tagg
       for (BankTerm term : terms) {
         Literal literal = {.atom = 0, .back = term.back, .negated = term.negated};
         most_back_ = std::max(most_back_, term.back);
+        assert(most_back_ <= kMostBack);
         term.back = 0;
         term.negated = false;
         try {
@@ -194,23 +198,28 @@ void NaturalBank::read_unfinished(std::string_view letters, std::span<float> ato
 
 template <typename Atoms>
 void NaturalBank::evaluate(const Atoms& atoms, std::span<float> row) const {
+  std::array<const float*, kMostBack + 1> of;  // The atoms of each word.
+  for (std::size_t back = 0; back <= most_back_; ++back) of[back] = atoms(back).data();
   const auto value_of = [&](const Literal& literal) {
-    float value = literal.back == 0 ? atoms(0)[literal.atom] : 0.0f;
-    for (std::size_t back = 1; back <= literal.back; ++back) value = std::max(value, atoms(back)[literal.atom]);
+    float value = literal.back == 0 ? of[0][literal.atom] : 0.0f;
+    for (std::size_t back = 1; back <= literal.back; ++back) value = std::max(value, of[back][literal.atom]);
     return literal.negated ? 1.0f - value : value;
   };
-  const std::span<const float> now = atoms(0);
   for (std::size_t f = 0; f < features_.size(); ++f) {
     if (features_[f].size() == 1 && features_[f][0].size() == 1) {  // Most of them.
       const Literal& only = features_[f][0][0];
-      row[f] = only.back == 0 && !only.negated ? now[only.atom] : value_of(only);
+      row[f] = only.back == 0 && !only.negated ? of[0][only.atom] : value_of(only);
       continue;
     }
     float largest = 0.0f;
     for (const std::vector<Literal>& literals : features_[f]) {
       float smallest = 1.0f;
-      for (const Literal& literal : literals) smallest = std::min(smallest, value_of(literal));
+      for (const Literal& literal : literals) {
+        smallest = std::min(smallest, value_of(literal));
+        if (smallest == 0.0f) break;
+      }
       largest = std::max(largest, smallest);
+      if (largest == 1.0f) break;
     }
     row[f] = largest;
   }
