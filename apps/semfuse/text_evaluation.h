@@ -12,6 +12,7 @@ namespace semfuse {
 
 struct TextEvaluationOptions {
   std::vector<std::string> data;  // Files to measure on; none: the validation texts of the run.
+  bool skip_bad = false;          // Rows of `data` at fault are left out.
   std::size_t threads = 0;
   bool against_ngram = false;
   bool json = false;

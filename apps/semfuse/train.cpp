@@ -37,6 +37,7 @@ struct Options {
   std::optional<std::string> resume;
   std::optional<std::string> checkpoint_every;
   std::optional<std::string> keep;
+  bool skip_bad = false;
   bool quiet = false;
   bool json = false;
 };
@@ -81,6 +82,9 @@ Experiment resolved_experiment(const Options& options) {
   if (options.lexicon) experiment.lexicon = *options.lexicon;
   if (!options.val.empty() && experiment.data.kind != DataKind::files)
     throw Error("--val names texts to measure with beside those of --data; add --data");
+  if (options.skip_bad && experiment.data.kind != DataKind::files)
+    throw Error("--skip-bad leaves out rows at fault of the files of --data; add --data");
+  if (options.skip_bad) experiment.data.skip_bad = true;
   validate(experiment);
   return experiment;
 }
@@ -189,6 +193,9 @@ Command train_command(CommandLine& program) {
                       "Texts to measure with (default: one in twenty of those of --data, the same ones every time)")
           ->type_name("FILE")
           ->several();
+  CommandOption* skip_bad =
+      app->add_flag("--skip-bad", options->skip_bad,
+                    "Leave out rows of --data and --val that are at fault, and say how many, instead of refusing them");
   CommandOption* init =
       app->add_option(
              "--init", options->init,
@@ -203,7 +210,7 @@ Command train_command(CommandLine& program) {
       app->add_option("--resume", options->resume,
                       "Go on with a run that was stopped, from its newest whole checkpoint; needs no other option")
           ->type_name("RUN");
-  for (CommandOption* other : {out, preset, config, set, seed, held_out, lexicon, data, val, init})
+  for (CommandOption* other : {out, preset, config, set, seed, held_out, lexicon, data, val, skip_bad, init})
     resume->excludes(other);
   app->add_option("--checkpoint-every", options->checkpoint_every,
                   fmt::format("Steps from one checkpoint to the next (default: {})", CheckpointSettings().every))

@@ -95,7 +95,12 @@ class NewFolder {
                               path_.string(), code ? code.message() : "something of that name is there"));
     }
     // Whoever can take the lock knows that nobody works here any more.
-    lock_ = std::make_unique<LockFile>(path_ / kLock, "preparing data");
+    try {
+      lock_ = std::make_unique<LockFile>(path_ / kLock, "preparing data");
+    } catch (const Error&) {
+      fs::remove_all(path_, code);
+      throw;
+    }
   }
   ~NewFolder() {
     std::error_code ignored;
@@ -328,7 +333,12 @@ PreparedData prepare(const PreparationOptions& options, const fs::path& cache) {
   if (!was_there) {
     NewFolder::remove_abandoned(cache);
     NewFolder made(folder);
-    Preparation(options).run(made.path());
+    try {
+      Preparation(options).run(made.path());
+    } catch (const fs::filesystem_error& error) {
+      throw Error(fmt::format("{}: {}; free some space, or set SEMFUSE_CACHE to a folder on another disk",
+                              error.path1().string(), error.code().message()));
+    }
     if (fingerprint_of(options) != fingerprint) {
       throw Error(fmt::format("{}: changed while it was read; try again when nothing writes to it",
                               (options.train.empty() ? options.val : options.train).front().string()));

@@ -84,7 +84,7 @@ void RecordReader::close() {
 void RecordReader::refuse(std::size_t line, std::string_view what) {
   const bool keep = !options_.skip_bad || counts_.first_bad.size() < kMostReported;
   const std::string message = keep ? fmt::format("{}:{}: {}", table_->name(), line, what) : std::string();
-  if (!options_.skip_bad) throw Error(message);
+  if (!options_.skip_bad) throw Error(message + ", or leave out such rows with --skip-bad");
   if (keep) counts_.first_bad.push_back(message);
   ++counts_.bad;
 }

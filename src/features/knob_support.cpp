@@ -38,6 +38,9 @@ std::optional<std::string> missing_support(const Knob& knob, const KnobSupport& 
   const double nearest = std::min(is_above ? INFINITY : *after - asked, is_below ? INFINITY : asked - *(after - 1));
   const double range = knob.high - knob.low;
   if (high - low < kLeastGap * range || nearest < range / kSteps) return std::nullopt;
+  // Labels such as 1 to 5 stars have nothing between them by their nature.
+  const auto is_whole = [](double value) { return value == std::round(value); };
+  if (high - low <= 1.0 && !is_above && !is_below && std::ranges::all_of(values, is_whole)) return std::nullopt;
   if (is_above) return fmt::format("no training sentence has a {} above {:.4g}", knob.name, low);
   if (is_below) return fmt::format("no training sentence has a {} below {:.4g}", knob.name, high);
   return fmt::format("no training sentence has a {} between {:.4g} and {:.4g}", knob.name, low, high);

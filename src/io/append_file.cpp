@@ -16,7 +16,8 @@ namespace {
 constexpr std::size_t kBlockBytes = std::size_t{1} << 20;
 
 [[noreturn]] void fail(const std::filesystem::path& path, int code) {
-  throw Error(fmt::format("{}: cannot write: {}", path.string(), std::strerror(code)));
+  throw Error(fmt::format("{}: cannot write: {}; free some space, or write to a folder on another disk", path.string(),
+                          std::strerror(code)));
 }
 
 }  // namespace

@@ -42,6 +42,18 @@ TEST(KnobSupport, ListsAllGaps) {
   EXPECT_THAT(support_gaps(kSize, {{"size", {8, 9.5, 11, 12.5, 14, 15.5}}}), IsEmpty());
 }
 
+// Between 3 and 4 stars there is nothing by the nature of stars; that there is none with 2 is worth a word.
+TEST(KnobSupport, WholeNumbersHaveNoGapsBetweenThem) {
+  const Knob stars = parse_knob("stars: scalar of column stars from 1 to 5");
+  EXPECT_THAT(support_gaps(stars, {{"stars", {1, 2, 3, 4, 5}}}), IsEmpty());
+  EXPECT_THAT(support_gaps(stars, {{"stars", {1, 3, 4, 5}}}),
+              ElementsAre("no training sentence has a stars between 1 and 3"));
+  EXPECT_THAT(support_gaps(stars, {{"stars", {2, 3, 4, 5}}}), ElementsAre("no training sentence has a stars below 2"));
+  EXPECT_THAT(support_gaps(stars, {{"stars", {1, 5}}}),
+              ElementsAre("no training sentence has a stars between 1 and 5"));
+  EXPECT_EQ(support_gaps(stars, {{"stars", {1, 2, 3.5, 4.5, 5}}}).size(), 3U);
+}
+
 TEST(KnobSupport, OlderModelsSayNothing) {
   EXPECT_EQ(missing_support(kSize, {}, {"size", {12}}), std::nullopt);
 }
