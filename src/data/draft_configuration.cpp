@@ -3,6 +3,7 @@
 #include <system_error>
 
 #include "data/data_description.h"
+#include "data/knob_proposals.h"
 #include "io/json_writer.h"
 
 namespace semfuse {
@@ -39,7 +40,7 @@ std::string draft_configuration(const DataDescription& description, const fs::pa
   for (const DataDescription::File& file : description.files) files.push_back(seen_from(folder, file.path));
   for (const KnobProposal& proposal : description.knobs) knobs.push_back(proposal.knob);
   for (const ColumnSummary& column : description.columns) {
-    const std::string source = fmt::format(" of column {}", column.name());
+    const std::string source = " of " + column_source(column.name());
     for (const std::string& knob : knobs) {
       if (knob.ends_with(source) || knob.find(source + ' ') != knob.npos) {
         labels.push_back(column.name());

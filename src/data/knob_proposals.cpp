@@ -35,12 +35,21 @@ std::string knob_name(std::string_view column, std::set<std::string>& taken) {
   return free;
 }
 
-// A name stands between spaces in a declaration, labels between commas.
+// A name of several words stands in quotes in a declaration, labels between commas.
 bool can_be_declared(std::string_view text, std::string_view refused) {
   const auto fits = [refused](char c) {
     return static_cast<unsigned char>(c) >= ' ' && refused.find(c) == refused.npos;
   };
   return !text.empty() && text.front() != ' ' && text.back() != ' ' && std::all_of(text.begin(), text.end(), fits);
+}
+
+// Whole numbers of which each row has another, or that are called so, are rather names of the rows.
+bool names_rows(const ColumnSummary& column) {
+  if (!column.whole() || !column.values().empty()) return false;
+  std::string name;
+  for (const char c : column.name()) name += lower_case(c);
+  const bool is_id = name == "id" || name.ends_with("_id") || name.ends_with(" id") || name.ends_with("index");
+  return is_id || column.high() - column.low() + 1.0 == static_cast<double>(column.filled());
 }
 
 // What a probability is read from, as Knob has it: yes and no, by several names.
@@ -63,24 +72,24 @@ double rounded(double number, double range, double direction) {
 
 // The knob of one column, if it can be one.
 std::optional<KnobProposal> proposal(const ColumnSummary& column, std::set<std::string>& taken) {
-  if (!can_be_declared(column.name(), " ,\"\\")) return std::nullopt;
+  if (!can_be_declared(column.name(), ",\"\\")) return std::nullopt;
+  const std::string source = column_source(column.name());
   const auto values = column.values();
   if (values.size() == 2) {
     const auto first = truth_of(values[0].first), second = truth_of(values[1].first);
     if (first && second && *first != *second) {
-      return KnobProposal{fmt::format("{}: probability of column {}", knob_name(column.name(), taken), column.name()),
+      return KnobProposal{fmt::format("{}: probability of {}", knob_name(column.name(), taken), source),
                           fmt::format("either {} or {}", values[0].first, values[1].first)};
     }
   }
   if (column.kind() == ColumnKind::number && column.high() > column.low()) {
-    // Whole numbers without gaps, one a row, are rather names of the rows.
+    if (names_rows(column)) return std::nullopt;
     const double range = column.high() - column.low();
-    if (column.whole() && values.empty() && range + 1.0 == static_cast<double>(column.filled())) return std::nullopt;
     const double low = column.whole() ? column.low() : rounded(column.low(), range, -1.0);
     const double high = column.whole() ? column.high() : rounded(column.high(), range, 1.0);
     if (!std::isfinite(low) || !std::isfinite(high)) return std::nullopt;
     return KnobProposal{
-        fmt::format("{}: scalar of column {} from {} to {}", knob_name(column.name(), taken), column.name(), low, high),
+        fmt::format("{}: scalar of {} from {} to {}", knob_name(column.name(), taken), source, low, high),
         fmt::format("numbers from {} to {}", column.low(), column.high())};
   }
   if (column.kind() != ColumnKind::label || values.size() < 2 || values.size() > kMostLabels) return std::nullopt;
@@ -89,12 +98,17 @@ std::optional<KnobProposal> proposal(const ColumnSummary& column, std::set<std::
   std::sort(labels.begin(), labels.end());
   const auto fits = [](const std::string& label) { return can_be_declared(label, ",\"\\"); };
   if (!std::all_of(labels.begin(), labels.end(), fits)) return std::nullopt;
-  return KnobProposal{fmt::format("{}: distribution of column {} over {}", knob_name(column.name(), taken),
-                                  column.name(), fmt::join(labels, ", ")),
-                      fmt::format("one of {} labels", labels.size())};
+  return KnobProposal{
+      fmt::format("{}: distribution of {} over {}", knob_name(column.name(), taken), source, fmt::join(labels, ", ")),
+      fmt::format("one of {} labels", labels.size())};
 }
 
 }  // namespace
+
+std::string column_source(std::string_view column) {
+  const bool plain = column.find(' ') == column.npos;
+  return plain ? fmt::format("column {}", column) : fmt::format("column \"{}\"", column);
+}
 
 std::vector<KnobProposal> propose_knobs(const DataDescription& description) {
   std::vector<KnobProposal> knobs;

@@ -1,6 +1,8 @@
 // Which knobs could be made of columns and texts.
 #pragma once
 
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "data/data_description.h"
@@ -11,5 +13,8 @@ namespace semfuse {
 // neg, ...) a probability, one of up to 20 labels a distribution; texts have a length, and a final mark if they end in
 // several.
 std::vector<KnobProposal> propose_knobs(const DataDescription& description);
+
+// How a knob names its column: column stars, column "Star Rating".
+std::string column_source(std::string_view column);
 
 }  // namespace semfuse

@@ -10,11 +10,13 @@
 #include "data/text_hash.h"
 #include "data/word_scan.h"
 #include "semfuse/error.h"
+#include "semfuse/knobs.h"
 #include "support/temporary_folder.h"
 
 namespace semfuse {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
@@ -109,10 +111,23 @@ TEST_F(Describe, JoinsSeveralFilesByTheNamesOfColumns) {
 }
 
 TEST_F(Describe, HostileNamesAndLabelsBecomeNoKnobs) {
-  std::string text = "text\tStar Rating\tevil\"]\tlab\n";
+  std::string text = "text\tmany, many\tevil\"]\tlab\n";
   for (int i = 0; i < 20; ++i)
     text += fmt::format("some text\t{}\t{}\t{}\n", i % 3, i % 3, i % 2 == 0 ? "a,b" : "c\x1b[31m");
   EXPECT_TRUE(knobs(of("a.tsv", text)).empty());
+}
+
+TEST_F(Describe, ColumnsOfSeveralWordsBecomeKnobsAndNamesOfRowsDoNot) {
+  std::string text = "Id\tthe text\tStar Rating\tpost_id\tNormalized  Score\n";
+  for (int i = 0; i < 300; ++i)
+    text += fmt::format("{}\tsome longer text {}\t{}\t{}\t{}\n", 17 * i, i, i % 3, 1000 - 3 * i, i * 0.01);
+  const DataDescription data = of("a.tsv", text);
+  EXPECT_THAT(knobs(data), ElementsAre("star_rating: scalar of column \"Star Rating\" from 0 to 2",
+                                       "normalized__score: scalar of column \"Normalized  Score\" from 0 to 2.99"));
+  for (const std::string& knob : knobs(data)) EXPECT_EQ(to_string(parse_knob(knob)), knob);
+  EXPECT_THAT(
+      draft_configuration(data, folder_ / "."),
+      AllOf(HasSubstr("  \"Star Rating\",\n  \"Normalized  Score\",\n]"), HasSubstr("column \\\"Star Rating\\\"")));
 }
 
 TEST_F(Describe, DraftsAConfigurationThatNamesFilesAsSeenFromIt) {
