@@ -73,7 +73,9 @@ class Coder {
 
   static Words load(const std::string& path) {
     if (path.ends_with(".json")) return Tokenizer::load(path);
-    return load_checkpoint(path).model.vocabulary();
+    const Checkpoint checkpoint = load_checkpoint(path);
+    if (const Tokenizer* tokenizer = checkpoint.model.tokenizer()) return *tokenizer;
+    return checkpoint.model.vocabulary();
   }
 
   Words words_;

@@ -93,6 +93,19 @@ TEST_F(Text, IsGeneratedThroughTheTokenizer) {
   expect_refused({"generate", run, "--knob", "stars=6"}, "from 1 to 5");
 }
 
+TEST_F(Text, IsTokenisedAsTheModelReadsIt) {
+  const std::string text = "Our waiter, naïve and zany, was kind!";
+  const json tokens = json_of({"tokenize", path("model"), text, "--json"});
+  std::string joined;
+  for (const json& piece : tokens["pieces"]) joined += piece.get<std::string>();
+  EXPECT_THAT(joined, StartsWith("Our waiter, na"));
+  write(path("tokens.json"), tokens.dump());
+  const ProcessResult decoded = run_process(
+      {"/bin/sh", "-c", SEMFUSE_BIN_DIR "/semfuse tokenize " + path("model") + " --decode <" + path("tokens.json")});
+  EXPECT_EQ(decoded.exit_code, 0) << decoded.err;
+  EXPECT_EQ(decoded.out, text);
+}
+
 TEST_F(Text, GrammarsWorkOverTokens) {
   write(path("g.gbnf"), "root ::= \"the \" (\"food\" | \"soup\") \" was \" [a-z]+ \".\"\n");
   const std::string text = text_of({"generate", path("model"), "--grammar", path("g.gbnf"), "--n", "5"});

@@ -21,11 +21,11 @@ TEST(BuiltinCorpora, IsReadLikeAFile) {
   RecordReader reader({"everyday"}, {});
   std::map<char, std::size_t> marks;
   for (Record record; reader.next(record);) ++marks[record.text.back()];
-  EXPECT_EQ(reader.counts().texts, 39966U);  // As corpora/README.md says.
+  EXPECT_EQ(reader.counts().texts, 39895U);  // As corpora/README.md says.
   EXPECT_EQ(reader.counts().empty, 0U);
   EXPECT_EQ(reader.bytes_read(), reader.bytes_total());
   EXPECT_GT(marks['?'], 10000U);
-  EXPECT_GT(marks['!'], 600U);
+  EXPECT_GT(marks['!'], 500U);
 }
 
 }  // namespace
