@@ -29,7 +29,7 @@ def rows(results):
     for model, training in results.get("training", {}).items():
         best, median = training["tokens_per_second"], training["median"]
         found[f"training step, {model}"] = row(training["fraction_of_peak"], (best - median) / best, FMA_PEAK)
-    for point in results.get("growth") or []:
+    for point in (results.get("growth") or []) + (results.get("texts") or []):
         found[f"training step, {point['sweep']} {point[point['sweep']]:,}"] = row(
             point["fraction_of_peak"], (point["median_ms"] - point["best_ms"]) / point["median_ms"], FMA_PEAK)
     for grammar, generation in (results.get("decoding") or {}).items():

@@ -101,9 +101,11 @@ struct SweepPoint {
   std::size_t length = 18;
   std::size_t batch = 64;
   std::size_t vocab_size = 41;
+  std::size_t num_features = 22;
 };
 
-Batch random_batch(const SweepPoint& point, std::size_t num_features) {
+Batch random_batch(const SweepPoint& point) {
+  const std::size_t num_features = point.num_features;
   BatchPacker packer(num_features, shard_tokens_for(point.model.width));
   RandomStream random(1, RandomPurpose::corpus_train);
   for (std::size_t s = 0; s < point.batch; ++s) {
@@ -117,20 +119,19 @@ Batch random_batch(const SweepPoint& point, std::size_t num_features) {
 }
 
 json measure_point(const SweepPoint& point, std::size_t threads, double seconds) {
-  constexpr std::size_t kNumFeatures = 22;
-  const Network network(point.model, point.vocab_size, kNumFeatures);
+  const Network network(point.model, point.vocab_size, point.num_features);
   ThreadPool pool(threads);
   TrainingStep step(network, {.label_smoothing = 0.02, .feature_loss = 0.5, .uniformity_loss = 0.01}, pool);
   AdamW adamw(network.layout(), {});
   ParameterBlock weights = network.initial_weights(1);
   ParameterBlock gradients(network.layout());
-  const Batch batch = random_batch(point, kNumFeatures);
+  const Batch batch = random_batch(point);
   const double flops = network.training_flops(batch);
   std::vector<double> times;
   const auto begin = Clock::now();
   for (std::uint64_t s = 0; s < 5 || seconds_since(begin) < seconds; ++s) {
     const auto step_begin = Clock::now();
-    step.run(batch, weights, {.rate = 0.1, .seed = 1, .step = s}, gradients);
+    step.run(batch, weights, {.rate = point.model.dropout, .seed = 1, .step = s}, gradients);
     adamw.step(1e-4, AdamW::norm(gradients, pool), gradients, weights, pool);
     if (s >= 2) times.push_back(seconds_since(step_begin));
   }
@@ -142,6 +143,7 @@ json measure_point(const SweepPoint& point, std::size_t threads, double seconds)
           {"length", point.length},
           {"batch", point.batch},
           {"vocabulary", point.vocab_size},
+          {"text", point.length},  // The rows of that sweep go by it.
           {"gflop_per_step", flops / 1e9},
           {"best_ms", times.front() * 1e3},
           {"median_ms", times[times.size() / 2] * 1e3},
@@ -158,6 +160,17 @@ std::vector<SweepPoint> sweep_points() {
   for (const std::size_t length : {27, 64, 128, 256}) points.push_back({.what = "length", .length = length});
   for (const std::size_t batch : {16, 64, 256}) points.push_back({.what = "batch", .batch = batch});
   for (const std::size_t words : {41, 1000, 4000, 16000}) points.push_back({.what = "vocabulary", .vocab_size = words});
+  // A model of people's own texts, short and long, about as many tokens a step.
+  for (const std::size_t length : {16, 256, 1024}) {
+    points.push_back(
+        {.what = "text",
+         .model =
+             {.width = 256, .feed_forward = 1024, .dropout = 0.0, .attention = AttentionMask::causal, .fusion = false},
+         .length = length,
+         .batch = 8192 / length,
+         .vocab_size = 8000,
+         .num_features = 0});
+  }
   return points;
 }
 
@@ -219,9 +232,10 @@ int run(int argc, char** argv) {
   app.add_option("--windows", windows, "Windows that --seconds is cut into")->check(CLI::Range(1, 1000));
   CLI::App* peak = app.add_subcommand("peak", "FMA peak of all threads together, and reading of the weights by one");
   CLI::App* train = app.add_subcommand("train", "A whole run of the experiment");
-  CLI::App* sweep = app.add_subcommand("sweep", "Growth in width, layers, length, batch and vocabulary");
+  CLI::App* sweep =
+      app.add_subcommand("sweep", "Growth in width, layers, length, batch and vocabulary; models of texts");
   CLI::App* features = app.add_subcommand("features", "Write the feature rows of the training sentences");
-  sweep->add_option("WHAT", sweep_of, "One of width, layers, length, batch, vocabulary; all of them if left out");
+  sweep->add_option("WHAT", sweep_of, "One of width, layers, length, batch, vocabulary, text; all of them if left out");
   features->add_option("FILE", out_path, "Where to")->required();
   CLI::App* checkpoint = app.add_subcommand("checkpoint", "What saving a training checkpoint costs");
   checkpoint->add_option("FILE", out_path, "Where to")->required();

@@ -40,7 +40,10 @@ double num_step_numbers(const Experiment& experiment) {
   // A step works through its batch in chunks.
   const auto sentences = static_cast<double>(files ? experiment.training.batch
                                                    : std::min(experiment.training.batch, experiment.corpus.train));
-  const double num_tokens = std::min(sentences * length, static_cast<double>(TrainingStep::kChunkTokens) + length);
+  const double num_tokens =
+      std::min(sentences * length, static_cast<double>(TrainingStep::chunk_tokens(
+                                       files ? experiment.data.max_length : experiment.corpus.max_length)) +
+                                       length);
   const double per_token = 10.0 * static_cast<double>(model.width) + 3.0 * static_cast<double>(model.feed_forward) +
                            static_cast<double>(model.heads) * length;
   return num_tokens * static_cast<double>(model.layers) * per_token;

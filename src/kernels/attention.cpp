@@ -78,6 +78,23 @@ HWY_INLINE void softmax_row(float* row, std::size_t count, std::size_t stride, f
   for (; j < stride; j += lanes) hn::Store(hn::Zero(d), d, row + j);
 }
 
+// Tokens of a long causal text that are worked on together: they read what is before the last of them and skip the
+// rest, where weights are 0. Adding a zero product changes no sum, so this changes no bit.
+constexpr std::size_t kCausalBlock = 64;
+
+// Calls visit(first, end, readable) for blocks of tokens that read tokens 0 ... readable - 1 at most.
+template <class Visit>
+HWY_INLINE void for_blocks(bool causal, std::size_t length, const Visit& visit) {
+  if (!causal) {
+    visit(std::size_t{0}, length, length);
+    return;
+  }
+  for (std::size_t first = 0; first < length; first += kCausalBlock) {
+    const std::size_t end = std::min(length, first + kCausalBlock);
+    visit(first, end, end);
+  }
+}
+
 // dropped [length, length] = dropout(weights)
 void drop(const AttentionSite& site, ConstMatrix weights, Matrix dropped) {
   const Tag d;
@@ -99,15 +116,17 @@ void AttentionForward(const AttentionSite& site, ConstMatrix q, ConstMatrix k, C
   Matrix dropped(scratch + head_width * stride, length, length, stride);
 
   transpose(k, k_transposed, stride);
-  product(q, ConstMatrix(k_transposed, head_width, length, stride), weights, true);
   const float scale = 1.0f / std::sqrt(static_cast<float>(head_width));
-  for (std::size_t i = 0; i < length; ++i) softmax_row(weights.row(i), site.causal ? i + 1 : length, stride, scale);
-  if (!site.dropout.active()) {
-    product(weights, v, context, false);
-    return;
-  }
-  drop(site, weights, dropped);
-  product(dropped, v, context, false);
+  for_blocks(site.causal, length, [&](std::size_t first, std::size_t end, std::size_t readable) SEMFUSE_LAMBDA {
+    product(q.row_range(first, end - first), ConstMatrix(k_transposed, head_width, readable, stride),
+            Matrix(weights.row(first), end - first, readable, stride), true);
+    for (std::size_t i = first; i < end; ++i) softmax_row(weights.row(i), site.causal ? i + 1 : length, stride, scale);
+  });
+  if (site.dropout.active()) drop(site, weights, dropped);
+  const ConstMatrix used = site.dropout.active() ? dropped : weights;
+  for_blocks(site.causal, length, [&](std::size_t first, std::size_t end, std::size_t readable) SEMFUSE_LAMBDA {
+    product(used.row_range(first, end - first), v.row_range(0, readable), context.row_range(first, end - first), false);
+  });
 }
 
 void AttentionOverKeys(const float* q, const float* keys, ConstMatrix values, std::size_t num_heads, float* context,
@@ -153,38 +172,49 @@ void AttentionBackward(const AttentionSite& site, ConstMatrix q, ConstMatrix k, 
   const std::size_t stride = attention_stride(length);
   float* v_transposed = scratch;
   Matrix dropped(scratch + head_width * stride, length, length, stride);
-  // Whole vectors of each row are computed and read: past `length` the zeros of v_transposed make zeros, not what
-  // scratch held.
-  const std::size_t last = (length + lanes - 1) / lanes * lanes;
-  Matrix d_scores(dropped.data() + length * stride, length, last, stride);
+  const Matrix d_scores(dropped.data() + length * stride, length, length, stride);
 
   // context = dropout(weights) · v
-  drop(site, weights, dropped);
-  transposed_product(dropped, d_context, d_v);
+  if (site.dropout.active()) drop(site, weights, dropped);
+  const ConstMatrix used = site.dropout.active() ? ConstMatrix(dropped) : weights;
+  // The keys of a block are read by the tokens from the block's first on.
+  const auto readers_product = [&](ConstMatrix read_by, ConstMatrix rows, Matrix result) SEMFUSE_LAMBDA {
+    for_blocks(site.causal, length, [&](std::size_t first, std::size_t end, std::size_t) SEMFUSE_LAMBDA {
+      transposed_product(read_by.row_range(first, length - first).column_range(first, end - first),
+                         rows.row_range(first, length - first), result.row_range(first, end - first));
+    });
+  };
+  readers_product(used, d_context, d_v);
   transpose(v, v_transposed, stride);
-  product(d_context, ConstMatrix(v_transposed, head_width, length, stride), d_scores, true);
-
-  // weights = softmax(scores · scale)
   const Vector scale = hn::Set(d, 1.0f / std::sqrt(static_cast<float>(head_width)));
-  for (std::size_t i = 0; i < length; ++i) {
-    RowDropout dropout(site.dropout, site.first_dropout_row + i * site.dropout_row_step);
-    const float* w = weights.row(i);
-    float* g = d_scores.row(i);
-    Vector dot = hn::Zero(d);
-    for (std::size_t j = 0; j < last; j += lanes) {
-      const Vector d_weight = dropout.apply(hn::Load(d, g + j), j);
-      dot = hn::MulAdd(d_weight, hn::Load(d, w + j), dot);
-      hn::Store(d_weight, d, g + j);
-    }
-    dot = hn::SumOfLanes(d, dot);
-    for (std::size_t j = 0; j < last; j += lanes) {
-      hn::Store(hn::Mul(hn::Mul(hn::Load(d, w + j), hn::Sub(hn::Load(d, g + j), dot)), scale), d, g + j);
-    }
-  }
+  for_blocks(site.causal, length, [&](std::size_t first, std::size_t end, std::size_t readable) SEMFUSE_LAMBDA {
+    // Whole vectors of each row are computed and read: past `length` the zeros of v_transposed make zeros, not what
+    // scratch held.
+    const std::size_t last = (readable + lanes - 1) / lanes * lanes;
+    product(d_context.row_range(first, end - first), ConstMatrix(v_transposed, head_width, readable, stride),
+            Matrix(d_scores.row(first), end - first, last, stride), true);
 
-  // scores = q · kᵀ
-  product(d_scores, k, d_q, false);
-  transposed_product(d_scores, q, d_k);
+    // weights = softmax(scores · scale)
+    for (std::size_t i = first; i < end; ++i) {
+      RowDropout dropout(site.dropout, site.first_dropout_row + i * site.dropout_row_step);
+      const float* w = weights.row(i);
+      float* g = d_scores.row(i);
+      Vector dot = hn::Zero(d);
+      for (std::size_t j = 0; j < last; j += lanes) {
+        const Vector d_weight = dropout.apply(hn::Load(d, g + j), j);
+        dot = hn::MulAdd(d_weight, hn::Load(d, w + j), dot);
+        hn::Store(d_weight, d, g + j);
+      }
+      dot = hn::SumOfLanes(d, dot);
+      for (std::size_t j = 0; j < last; j += lanes) {
+        hn::Store(hn::Mul(hn::Mul(hn::Load(d, w + j), hn::Sub(hn::Load(d, g + j), dot)), scale), d, g + j);
+      }
+    }
+
+    // scores = q · kᵀ
+    product(d_scores.row_range(first, end - first), k.row_range(0, readable), d_q.row_range(first, end - first), false);
+  });
+  readers_product(d_scores, q, d_k);
 }
 
 }  // namespace

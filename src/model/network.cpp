@@ -77,8 +77,9 @@ double Network::training_flops(const Batch& batch) const {
   }
   for (std::size_t s = 0; s < batch.num_sentences(); ++s) {
     const auto length = static_cast<double>(batch.length(s));
+    const double pairs = options_.attention == AttentionMask::causal ? 0.5 * length * (length + 1.0) : length * length;
     // Scores and context of all heads of all layers.
-    forward += 2.0 * 2.0 * length * length * static_cast<double>(options_.width * options_.layers);
+    forward += 2.0 * 2.0 * pairs * static_cast<double>(options_.width * options_.layers);
   }
   return 3.0 * forward;
 }

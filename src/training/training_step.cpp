@@ -100,7 +100,11 @@ std::size_t TrainingStep::peak_bytes() const {
 
 std::size_t TrainingStep::number_of_chunks(const Batch& batch) const {
   const auto parts = [](std::size_t whole, std::size_t part) { return (whole + part - 1) / part; };
-  return std::max(parts(batch.num_tokens(), kChunkTokens), parts(batch.num_tokens() * head_.size(), chunk_logits_));
+  const std::size_t longest = batch.longest();
+  std::size_t logits = chunk_logits_;
+  if (longest > kShardTokens)
+    logits = std::max(logits, std::min(kLongTexts * longest * head_.size(), kMoreLogits * logits));
+  return std::max(parts(batch.num_tokens(), chunk_tokens(longest)), parts(batch.num_tokens() * head_.size(), logits));
 }
 
 std::optional<Batch> TrainingStep::graded(const Batch& batch, const ParameterBlock& weights) const {

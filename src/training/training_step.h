@@ -1,6 +1,7 @@
 // One training step up to the gradients: forward, losses, backward.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -47,6 +48,13 @@ class TrainingStep {
   // grow with the batch, and stays in the last-level cache.
   static constexpr std::size_t kChunkTokens = 1536;
   static constexpr std::size_t kChunkLogits = std::size_t{1} << 23;
+  // Shards are whole texts. So that there are enough of them for several threads, a chunk of texts that are longer than
+  // a shard has room for so many, if that takes no more than so many times the logits.
+  static constexpr std::size_t kLongTexts = 4;
+  static constexpr std::size_t kMoreLogits = 8;
+  static constexpr std::size_t chunk_tokens(std::size_t longest) {
+    return longest <= kShardTokens ? kChunkTokens : std::max(kChunkTokens, kLongTexts * longest);
+  }
 
   // `network` and `pool` must outlive the step.
   TrainingStep(const Network& network, LossOptions losses, ThreadPool& pool, std::size_t chunk_logits = kChunkLogits);

@@ -136,7 +136,8 @@ TEST_P(AttentionTest, EqualsAPlainLoopAtEverySize) {
     check(site, 6, width, placements()[turn++ % placements().size()], 1.0);
     if (HasFatalFailure()) return;
   }
-  check(site, 130, 20, {.gap = 4}, 1.0);
+  // Causal attention works on blocks of 64 tokens.
+  for (const std::size_t length : {63, 64, 65, 128, 130}) check(site, length, 20, {.gap = 4}, 1.0);
 }
 
 TEST_P(AttentionTest, HugeScoresDoNotOverflow) {
@@ -153,7 +154,7 @@ INSTANTIATE_TEST_SUITE_P(Masks, AttentionTest, testing::Combine(testing::Bool(),
 // A token's attention over keys stored in blocks has the bits of the whole sentence's.
 TEST(Attention, OverKeysEqualsForward) {
   constexpr std::size_t kHeads = 3;
-  for (const std::size_t length : {1, 2, 7, 8, 9, 16, 17, 40}) {
+  for (const std::size_t length : {1, 2, 7, 8, 9, 16, 17, 40, 64, 65, 150}) {
     for (const std::size_t head_width : {1, 4, 7, 16, 32}) {
       const std::size_t width = kHeads * head_width;
       GuardedMatrix q(length, width), k(length, width), v(length, width);

@@ -240,6 +240,11 @@ TEST(Network, CountsItsOperations) {
   const Batch batch = random_batch({3, 2}, 5, 0, 1);
   const double layer = 2.0 * 5 * (4 * 12 + 4 * 4 + 4 * 6 + 6 * 4) + 2.0 * 2.0 * 4 * (3 * 3 + 2 * 2);
   EXPECT_EQ(network.training_flops(batch), 3.0 * (2.0 * layer + 2.0 * 5 * 4 * 5));
+  // A causal token reads itself and what is before it.
+  ModelOptions causal = network.options();
+  causal.attention = AttentionMask::causal;
+  const double skipped = 2.0 * 2.0 * 4 * (3 + 1);
+  EXPECT_EQ(Network(causal, 5, 0).training_flops(batch), 3.0 * (2.0 * (layer - skipped) + 2.0 * 5 * 4 * 5));
 }
 
 }  // namespace
