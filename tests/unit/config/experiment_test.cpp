@@ -169,10 +169,10 @@ TEST(Experiment, NamesThePresetsWhenOneIsUnknown) {
     preset_experiment("paper-fuson");
     FAIL();
   } catch (const Error& error) {
-    EXPECT_STREQ(
-        error.what(),
-        "unknown preset \"paper-fuson\"; presets are causal-baseline, causal-fusion, paper-baseline, paper-fusion, "
-        "semfuse, text, text-features; did you mean \"paper-fusion\"?");
+    EXPECT_STREQ(error.what(),
+                 "unknown preset \"paper-fuson\"; presets are causal-baseline, causal-fusion, everyday, "
+                 "paper-baseline, paper-fusion, "
+                 "semfuse, text, text-features; did you mean \"paper-fusion\"?");
   }
 }
 
