@@ -2,12 +2,24 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "io/quoted_text.h"
+
 namespace semfuse {
 
 std::string escaped_html(std::string_view text) {
   std::string result;
-  for (const char c : text) {
-    switch (c) {
+  while (!text.empty()) {
+    // What is no character, or acts on its reader instead of being seen, becomes a space. XML has none of the former.
+    const std::size_t length = utf8_character_length(text);
+    const std::string_view character = text.substr(0, std::max<std::size_t>(length, 1));
+    text.remove_prefix(character.size());
+    if (length == 0 || is_unsafe_to_show(character)) {
+      result += ' ';
+      continue;
+    }
+    switch (character.front()) {
       case '&':
         result += "&amp;";
         break;
@@ -21,8 +33,7 @@ std::string escaped_html(std::string_view text) {
         result += "&quot;";
         break;
       default:
-        // XML has no other control characters.
-        result += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
+        result += character;
     }
   }
   return result;

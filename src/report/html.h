@@ -7,7 +7,8 @@
 
 namespace semfuse {
 
-// The text with &, <, > and " replaced, and control characters by spaces; also for SVG.
+// The text with &, <, > and " replaced; control characters, such as turn the direction of text, and bytes that are not
+// UTF-8 become spaces. Also for SVG.
 std::string escaped_html(std::string_view text);
 
 // A table whose first row is its heading and whose first column names the rows. Cells are HTML already, headings of it

@@ -101,7 +101,20 @@ Rows as_html(Rows rows) {
   return rows;
 }
 
-std::string markdown(const Rows& rows) {
+// In Markdown HTML is markup too.
+std::string in_markdown(std::string_view text) {
+  std::string result;
+  for (const char c : escaped_html(text)) {
+    if (std::string_view("\\`*[]|").find(c) != std::string_view::npos) result += '\\';
+    result += c;
+  }
+  return result;
+}
+
+std::string markdown(Rows rows) {
+  for (std::vector<std::string>& row : rows) {
+    for (std::string& cell : row) cell = in_markdown(cell);
+  }
   std::string text;
   for (std::size_t r = 0; r < rows.size(); ++r) {
     text += fmt::format("| {} |\n", fmt::join(rows[r], " | "));
@@ -160,7 +173,7 @@ std::string sweep_table(const std::vector<Knob>& knobs, const SweepResult& resul
   std::string text = markdown(summary_rows(result.sweeps)) + '\n' + std::string(kMeaning) + '\n';
   for (const KnobSweep& sweep : result.sweeps) {
     text += fmt::format("\n### {}\n\n{}", fmt::join(sweep.knobs, " + "), markdown(level_rows(knobs, sweep)));
-    for (const std::string& gap : sweep.gaps) text += fmt::format("\nNo Spearman: {}.\n", gap);
+    for (const std::string& gap : sweep.gaps) text += fmt::format("\nNo Spearman: {}.\n", in_markdown(gap));
   }
   return text;
 }

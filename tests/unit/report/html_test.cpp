@@ -16,6 +16,8 @@ TEST(EscapedHtml, ReplacesWhatHasAMeaning) {
   EXPECT_EQ(escaped_html("a – b, 95 %"), "a – b, 95 %");
   EXPECT_EQ(escaped_html("<b>&\"</b>"), "&lt;b&gt;&amp;&quot;&lt;/b&gt;");
   EXPECT_EQ(escaped_html("&amp;"), "&amp;amp;");
+  EXPECT_EQ(escaped_html("a\x1b[2Jb\x7f\nc"), "a [2Jb  c");
+  EXPECT_EQ(escaped_html("x\xE2\x80\xAEy\xFFz\xC3"), "x y z ") << "direction marks, bytes that are no characters";
 }
 
 TEST(HtmlTable, HasHeadingsInTheFirstRowAndColumn) {
