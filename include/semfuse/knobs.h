@@ -47,7 +47,10 @@ struct Knob {
 // sport, world news, science". Throws Error for anything else.
 Knob parse_knob(std::string_view text);
 std::string to_string(const Knob& knob);
-// Throws Error if two share a name or there are more than training can combine.
+// More than training can combine are refused.
+constexpr std::size_t kMaxKnobs = 8;
+
+// Throws Error if two share a name or there are more than kMaxKnobs.
 void check_knobs(std::span<const Knob> knobs);
 
 // What a sentence shows of a knob.
@@ -77,8 +80,8 @@ struct KnobSetting {
   bool operator==(const KnobSetting&) const = default;
 };
 
-// "polarity=0.7", "mark=?:0.6,.:0.4" (labels left out have weight 0). Throws Error that says what is allowed for
-// unknown knobs, values out of range and weights that do not sum to one. The paper's names of requests are read by
+// "polarity=0.7", "mark=?:0.6,.:0.4" (labels left out have weight 0), "mark=?". Throws Error that says what is allowed
+// for unknown knobs, values out of range and weights that do not sum to one. The paper's names of requests are read by
 // control_as_knob(), in paper_controls.h.
 KnobSetting parse_setting(std::span<const Knob> knobs, std::string_view text);
 std::string to_string(std::span<const Knob> knobs, const KnobSetting& setting);

@@ -21,7 +21,6 @@ constexpr std::string_view kFinalMark = "final_mark";
 constexpr std::string_view kColumn = "column";
 constexpr std::string_view kShare = kShareSource.substr(0, kShareSource.size() - 1);
 constexpr std::string_view kFeature = kFeatureSource.substr(0, kFeatureSource.size() - 1);
-constexpr std::size_t kMaxKnobs = 8;
 constexpr std::size_t kMaxLabels = 64;
 constexpr double kWeightTolerance = 1e-6;
 
@@ -145,7 +144,7 @@ std::string allowed_values(const Knob& knob) {
   if (knob.kind != KnobKind::distribution) return fmt::format("a number from {} to {}", knob.low, knob.high);
   std::vector<std::string> parts;
   for (const std::string& label : knob.labels) parts.push_back(label + ":WEIGHT");
-  return fmt::format("{} with weights from 0 to 1 that sum to 1", fmt::join(parts, ","));
+  return fmt::format("one label, or {} with weights from 0 to 1 that sum to 1", fmt::join(parts, ","));
 }
 
 void check_setting(const Knob& knob, std::span<const double> values) {
@@ -165,6 +164,12 @@ void check_setting(const Knob& knob, std::span<const double> values) {
 
 std::vector<double> parse_weights(const Knob& knob, std::string_view text) {
   std::vector<double> weights(knob.labels.size(), -1.0);
+  // A label alone has all of the weight.
+  if (const auto alone = std::find(knob.labels.begin(), knob.labels.end(), text); alone != knob.labels.end()) {
+    std::fill(weights.begin(), weights.end(), 0.0);
+    weights[static_cast<std::size_t>(alone - knob.labels.begin())] = 1.0;
+    return weights;
+  }
   while (!text.empty()) {
     const auto refuse = [&](const std::string& what) {
       throw Error(fmt::format("knob {}: {}; it takes {}", knob.name, what, allowed_values(knob)));

@@ -95,6 +95,7 @@ TEST(KnobSetting, IsRead) {
   EXPECT_EQ(parse_setting(three_knobs(), "polarity=0.7"), (KnobSetting{"polarity", {0.7}}));
   EXPECT_EQ(parse_setting(three_knobs(), "strength=1"), (KnobSetting{"strength", {1.0}}));
   EXPECT_EQ(parse_setting(three_knobs(), "mark=?:0.6,.:0.4"), (KnobSetting{"mark", {0.4, 0.0, 0.6}}));
+  EXPECT_EQ(parse_setting(three_knobs(), "mark=!"), (KnobSetting{"mark", {0.0, 1.0, 0.0}}));
   EXPECT_EQ(to_string(three_knobs(), parse_setting(three_knobs(), "mark=?:0.6,.:0.4")), "mark=.:0.4,?:0.6");
   EXPECT_EQ(to_string(three_knobs(), parse_setting(three_knobs(), "polarity=0.7")), "polarity=0.7");
 }
@@ -109,7 +110,7 @@ TEST(KnobSetting, SaysWhatIsAllowed) {
   EXPECT_THAT(refusal("polarity=nan"), HasSubstr("is no number"));
   EXPECT_THAT(refusal("polarity="), HasSubstr("is no number"));
   EXPECT_THAT(refusal("strength=0.1"), HasSubstr("from 0.2 to 1"));
-  EXPECT_THAT(refusal("mark=0.5"), HasSubstr(".:WEIGHT"));
+  EXPECT_THAT(refusal("mark=0.5"), HasSubstr("it takes one label, or .:WEIGHT"));
   EXPECT_THAT(refusal("mark=.:0.5"), HasSubstr("sum to 0.5"));
   EXPECT_THAT(refusal("mark=.:0.5,!:0.6"), HasSubstr("sum to 1.1"));
   EXPECT_THAT(refusal("mark=.:1.5,!:-0.5"), HasSubstr("out of range"));
