@@ -68,6 +68,7 @@ std::string as_text(const Terminal& terminal, const DataDescription& data) {
   fact("text", data.text_column.reason.empty()
                    ? fmt::format("column {}", shown(data.text_column.name))
                    : fmt::format("column {}, {}", shown(data.text_column.name), data.text_column.reason));
+  if (data.tabs_in_lines) fact("", "every line has a tab: with --format tsv what it parts would be columns");
   fact("texts",
        fmt::format(
            "{}, {} bytes, {} words and marks", with_separators(data.texts), with_separators(data.text_bytes),

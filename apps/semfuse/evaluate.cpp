@@ -13,6 +13,7 @@
 #include "settings.h"
 #include "study/run_metrics.h"
 #include "table.h"
+#include "table_options.h"
 #include "terminal.h"
 #include "text_evaluation.h"
 
@@ -24,7 +25,7 @@ struct Options {
   std::optional<std::string> seed;
   std::optional<std::string> sentences;
   std::vector<std::string> data;
-  bool skip_bad = false;
+  TableFlags table;
   std::optional<std::string> against;
   std::optional<std::string> threads;
   bool json = false;
@@ -165,8 +166,7 @@ NgramComparison ngram_comparison(const Checkpoint& checkpoint, const Experiment&
 
 int run_evaluation(const Options& options) {
   const bool against_ngram = wants_ngram(options.against);
-  if (options.skip_bad && options.data.empty())
-    throw Error("--skip-bad leaves out rows at fault of the files of --data; add --data");
+  if (options.data.empty()) options.table.require_none();
   const Checkpoint checkpoint = load_checkpoint(options.run);
   Experiment experiment = checkpoint.experiment();
   const Experiment trained = experiment;
@@ -175,7 +175,7 @@ int run_evaluation(const Options& options) {
       throw Error("--seed and --sentences draw the synthetic corpus; this model was trained on files, use --data");
     evaluate_on_texts(checkpoint, experiment,
                       {.data = options.data,
-                       .skip_bad = options.skip_bad,
+                       .table = options.table,
                        .threads = parse_threads(options.threads),
                        .against_ngram = against_ngram,
                        .json = options.json});
@@ -232,8 +232,8 @@ Command evaluate_command(CommandLine& program) {
   app->add_option("--sentences", options->sentences, "Validation sentences (default: the run's)")->type_name("N");
   app->add_option("--data", options->data, "Files to measure a model of texts on (default: the run's validation texts)")
       ->type_name("FILE");
-  app->add_flag("--skip-bad", options->skip_bad,
-                "Leave out rows of --data that are at fault, and say how many, instead of refusing them");
+  options->table.add_to(*app);
+  options->table.add_skip_bad(*app);
   app->add_option("--against", options->against,
                   "Another model to measure beside it: `ngram`, a 5-gram with Kneser-Ney smoothing of the same tokens "
                   "and training texts")
@@ -246,6 +246,7 @@ Command evaluate_command(CommandLine& program) {
       "  semfuse evaluate run\n"
       "  semfuse evaluate run --seed 7 --sentences 5000 --json\n"
       "  semfuse evaluate model --data other.tsv\n"
+      "  semfuse evaluate model --data other.csv --heading label,title,text\n"
       "  semfuse evaluate model --against ngram\n");
   return {.app = app, .purpose = "this evaluation", .run = [options] { return run_evaluation(*options); }};
 }

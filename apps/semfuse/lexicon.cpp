@@ -27,7 +27,6 @@ struct Options {
   std::optional<std::string> positive;
   std::optional<std::string> min_count;
   std::string out;
-  bool skip_bad = false;
   bool json = false;
   bool quiet = false;
 };
@@ -86,8 +85,9 @@ int induce(const Options& options) {
     throw Error(fmt::format("{}: is already there and is not overwritten; name another file", options.out));
   }
   InduceOptions induce_options{.label = options.label, .positive = options.positive};
-  induce_options.records = {
-      .text_column = options.table.text.value_or(""), .skip_bad = options.skip_bad, .table = options.table.options()};
+  induce_options.records = {.text_column = options.table.text.value_or(""),
+                            .skip_bad = options.table.skip_bad,
+                            .table = options.table.options()};
   induce_options.min_count = parse_whole_number("--min-count", options.min_count, 1, 1'000'000'000).value_or(5);
   InducedLexicon lexicon;
   {
@@ -129,7 +129,7 @@ Command lexicon_command(CommandLine& program) {
       ->type_name("VALUE");
   induce_app->add_option("--min-count", options->min_count, "How often a word must be met (5)")->type_name("N");
   options->table.add_to(*induce_app);
-  induce_app->add_flag("--skip-bad", options->skip_bad, "Pass over rows at fault instead of refusing them");
+  options->table.add_skip_bad(*induce_app);
   induce_app->add_flag("--json", options->json, "Print one JSON object");
   induce_app->add_flag("--quiet", options->quiet, "Show no progress");
   const char* text =

@@ -33,7 +33,7 @@ void evaluate_on_texts(const Checkpoint& checkpoint, Experiment experiment, cons
   if (!options.data.empty()) {
     experiment.data.train.clear();
     experiment.data.val.clear();
-    experiment.data.skip_bad = experiment.data.skip_bad || options.skip_bad;
+    options.table.apply_to(experiment.data);
     for (const std::string& file : options.data)
       experiment.data.val.push_back(std::filesystem::absolute(file).string());
   }

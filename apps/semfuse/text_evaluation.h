@@ -7,12 +7,13 @@
 
 #include "semfuse/assembly.h"
 #include "semfuse/checkpoint.h"
+#include "table_options.h"
 
 namespace semfuse {
 
 struct TextEvaluationOptions {
   std::vector<std::string> data;  // Files to measure on; none: the validation texts of the run.
-  bool skip_bad = false;          // Rows of `data` at fault are left out.
+  TableFlags table;               // How they are read, where it is not as the run's were.
   std::size_t threads = 0;
   bool against_ngram = false;
   bool json = false;

@@ -1,10 +1,12 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <optional>
 
 #include "command.h"
+#include "config/data_tables.h"
 #include "core/thread_pool.h"
 #include "data/builtin_corpora.h"
 #include "interrupt.h"
@@ -14,6 +16,7 @@
 #include "run_view.h"
 #include "semfuse/error.h"
 #include "settings.h"
+#include "table_options.h"
 #include "text_evaluation.h"
 
 namespace semfuse {
@@ -37,7 +40,7 @@ struct Options {
   std::optional<std::string> resume;
   std::optional<std::string> checkpoint_every;
   std::optional<std::string> keep;
-  bool skip_bad = false;
+  TableFlags table;
   bool quiet = false;
   bool json = false;
 };
@@ -55,6 +58,15 @@ std::vector<std::string> absolute(const std::vector<std::string>& files) {
                                                          : std::filesystem::absolute(file).lexically_normal().string());
   }
   return paths;
+}
+
+// Columns become knobs unless it is said which knobs there are. A configuration of a run says it, if none too.
+bool makes_knobs(const Options& options, const Experiment& experiment) {
+  const bool asked = !options.data.empty() || !experiment.data.labels.empty();
+  const bool said = std::any_of(options.settings.begin(), options.settings.end(),
+                                [](const std::string& setting) { return setting.starts_with("model.knobs"); });
+  return experiment.data.kind == DataKind::files && experiment.model.knobs.empty() && experiment.init.empty() &&
+         asked && !said;
 }
 
 Experiment resolved_experiment(const Options& options) {
@@ -82,10 +94,20 @@ Experiment resolved_experiment(const Options& options) {
   if (options.lexicon) experiment.lexicon = *options.lexicon;
   if (!options.val.empty() && experiment.data.kind != DataKind::files)
     throw Error("--val names texts to measure with beside those of --data; add --data");
-  if (options.skip_bad && experiment.data.kind != DataKind::files)
-    throw Error("--skip-bad leaves out rows at fault of the files of --data; add --data");
-  if (options.skip_bad) experiment.data.skip_bad = true;
+  if (experiment.data.kind != DataKind::files) options.table.require_none();
+  options.table.apply_to(experiment.data);
   validate(experiment);
+  if (makes_knobs(options, experiment)) {
+    const ColumnKnobs found = column_knobs(experiment.data);
+    experiment.model.knobs = found.knobs;
+    if (!found.left_out.empty() && !options.quiet) {
+      notify(printable(
+          fmt::format("more than {} columns could be knobs, so {} {} not one; choose with --set "
+                      "data.labels",
+                      kMaxKnobs, fmt::join(found.left_out, ", "), found.left_out.size() == 1 ? "is" : "are")));
+    }
+    validate(experiment);
+  }
   return experiment;
 }
 
@@ -193,9 +215,8 @@ Command train_command(CommandLine& program) {
                       "Texts to measure with (default: one in twenty of those of --data, the same ones every time)")
           ->type_name("FILE")
           ->several();
-  CommandOption* skip_bad =
-      app->add_flag("--skip-bad", options->skip_bad,
-                    "Leave out rows of --data and --val that are at fault, and say how many, instead of refusing them");
+  std::vector<CommandOption*> how = options->table.add_to(*app);
+  how.push_back(options->table.add_skip_bad(*app));
   CommandOption* init =
       app->add_option(
              "--init", options->init,
@@ -210,8 +231,9 @@ Command train_command(CommandLine& program) {
       app->add_option("--resume", options->resume,
                       "Go on with a run that was stopped, from its newest whole checkpoint; needs no other option")
           ->type_name("RUN");
-  for (CommandOption* other : {out, preset, config, set, seed, held_out, lexicon, data, val, skip_bad, init})
+  for (CommandOption* other : {out, preset, config, set, seed, held_out, lexicon, data, val, init})
     resume->excludes(other);
+  for (CommandOption* other : how) resume->excludes(other);
   app->add_option("--checkpoint-every", options->checkpoint_every,
                   fmt::format("Steps from one checkpoint to the next (default: {})", CheckpointSettings().every))
       ->type_name("N");
@@ -236,6 +258,7 @@ Command train_command(CommandLine& program) {
       "  semfuse train --preset paper-fusion --out run\n"
       "  semfuse train --preset paper-baseline --set model.width=256 --set training.epochs=2 --seed 7 --out wide\n"
       "  semfuse train --data reviews.tsv --out model\n"
+      "  semfuse train --data news.csv --heading topic,title,text --out model\n"
       "  semfuse train --init model --data more.tsv --out model2\n"
       "  semfuse train --config run/config.toml --out again\n"
       "  semfuse train --resume run\n");

@@ -45,7 +45,11 @@ struct DataOptions {
   DataKind kind = DataKind::synthetic;
   // .txt (a text a line), .tsv, .csv, .jsonl, each also .gz or .zst.
   std::vector<std::string> train;
-  std::vector<std::string> val;     // None: some of the training texts, chosen by a hash of the text.
+  std::vector<std::string> val;  // None: some of the training texts, chosen by a hash of the text.
+  // "txt", "tsv", "csv" or "jsonl", for files whose names do not say; empty: by their names.
+  std::string format;
+  // The names of the columns, for tsv and csv that do not begin with a line of them.
+  std::vector<std::string> heading;
   std::string text;                 // The column of the texts; empty: found by its name.
   std::vector<std::string> labels;  // Columns that `semfuse train` makes knobs of; none: all that can be one.
   double val_share = 0.05;          // How many of the training texts validate instead, in [0, 1), if `val` names none.

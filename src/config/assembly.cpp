@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "config/data_tables.h"
 #include "config/memory_need.h"
 #include "core/machine_memory.h"
 #include "data/preparation.h"
@@ -21,6 +22,7 @@ PreparationOptions preparation_of(const Experiment& experiment, const FeatureBan
   return {.train = {data.train.begin(), data.train.end()},
           .val = {data.val.begin(), data.val.end()},
           .text_column = data.text,
+          .table = table_options(data),
           .val_share = data.val_share,
           .max_length = data.max_length,
           .cut = data.longer == LongTexts::cut,

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/nearest_word.h"
+#include "data/table_reader.h"
 #include "io/quoted_text.h"
 #include "semfuse/error.h"
 #include "semfuse/synthetic_corpus.h"
@@ -174,6 +175,22 @@ Key texts(std::string section, std::string name, Field field, std::string explan
   return key;
 }
 
+Key format_key(std::string explanation) {
+  Key key = text("data", "format", SEMFUSE_FIELD(data.format), std::move(explanation));
+  key.check = [](const Experiment& experiment) -> Complaint {
+    const std::string& format = experiment.data.format;
+    if (format.empty()) return std::nullopt;
+    try {
+      parse_table_format(format);
+    } catch (const Error&) {
+      return fmt::format("is {}; it must be \"txt\", \"tsv\", \"csv\", \"jsonl\", or \"\" to go by the names",
+                         quoted_text(format));
+    }
+    return std::nullopt;
+  };
+  return key;
+}
+
 Key centers_key(std::string explanation) {
   Key key{.section = "features", .name = "centers", .explanation = std::move(explanation)};
   key.get = [](const Experiment& experiment) {
@@ -321,6 +338,9 @@ std::vector<Key> make_keys() {
             "Files: .txt, .tsv, .csv, .jsonl, also .gz or .zst, beside this file; or \"everyday\", which semfuse "
             "carries."),
       texts("data", "val", SEMFUSE_FIELD(data.val), "Files to measure with; []: some of the training texts."),
+      format_key("\"txt\", \"tsv\", \"csv\" or \"jsonl\", for files whose names do not say; \"\": by their names."),
+      texts("data", "heading", SEMFUSE_FIELD(data.heading),
+            "Names of the columns, for tsv and csv without a line of them."),
       text("data", "text", SEMFUSE_FIELD(data.text), "Column of the texts; \"\": found by its name."),
       texts("data", "labels", SEMFUSE_FIELD(data.labels), "Columns to make knobs of; []: all that can be one."),
       number("data", "val_share", {'[', 0, 1, ')'}, SEMFUSE_FIELD(data.val_share),

@@ -31,6 +31,7 @@ class Describer {
  public:
   explicit Describer(const DescribeOptions& options) : options_(options) {
     result_.text_column.name = options.text_column;
+    result_.table = options.table;
   }
 
   void read(const fs::path& path) {
@@ -75,6 +76,7 @@ class Describer {
       throw Error(fmt::format("{}: is empty; name a file with texts", result_.files.front().path.string()));
     }
     if (result_.text_column.name.empty()) result_.text_column.name = "text";
+    result_.tabs_in_lines = result_.texts > 0 && lines_with_tabs_ == result_.texts;
     result_.repeated = distinct_.repeated();
     result_.repeated_exact = distinct_.exact();
     result_.knobs = propose_knobs(result_);
@@ -105,6 +107,7 @@ class Describer {
   }
 
   void add(std::string_view text) {
+    if (options_.columns_only) return;
     std::size_t words = 0;
     for_each_word(text, [&words](std::string_view) { ++words; });
     if (words == 0) {
@@ -113,6 +116,7 @@ class Describer {
     }
     ++result_.texts;
     ++result_.files.back().texts;
+    if (result_.files.back().format == TableFormat::txt && text.find('\t') != text.npos) ++lines_with_tabs_;
     result_.text_bytes += text.size();
     result_.lengths.add(words);
     distinct_.add(text_hash(text));
@@ -124,6 +128,7 @@ class Describer {
   DataDescription result_;
   DistinctTexts distinct_;
   std::uint64_t rows_ = 0;
+  std::uint64_t lines_with_tabs_ = 0;
   std::uint64_t done_ = 0;
   std::uint64_t total_ = 0;
 };

@@ -18,6 +18,8 @@ namespace semfuse {
 struct DescribeOptions {
   std::string text_column;  // Empty: found, as RecordReader does.
   TableOptions table;
+  // Only columns, and knobs of them: nothing is said of the texts. For who wants to train on them at once.
+  bool columns_only = false;
   // Told now and then how many bytes of the files were read, and how many there are.
   std::function<void(std::uint64_t done, std::uint64_t total)> progress;
 };
@@ -49,6 +51,8 @@ struct FaultCount {
 struct KnobProposal {
   std::string knob;  // "stars: scalar of column stars from 1 to 5"
   std::string why;   // "numbers from 1 to 5"
+  // What it is read from; empty if from the text itself.
+  std::string column = {};
 };
 
 struct DataDescription {
@@ -58,6 +62,7 @@ struct DataDescription {
     std::uint64_t texts = 0;
   };
   std::vector<File> files;
+  TableOptions table;  // How they were read.
   TextColumn text_column;
   std::uint64_t texts = 0;
   std::uint64_t text_bytes = 0;
@@ -69,6 +74,8 @@ struct DataDescription {
   std::vector<ColumnSummary> columns;          // But the text's, in the order of the files.
   std::vector<FaultCount> faults;
   std::vector<KnobProposal> knobs;
+  // Files of a text a line, and a tab in each: they are rather tables.
+  bool tabs_in_lines = false;
 };
 
 inline constexpr std::array<char, 3> kFinalMarks = {'.', '!', '?'};

@@ -56,6 +56,13 @@ class QuoteScan {
 
 }  // namespace
 
+std::string heading_example(std::size_t num_columns) {
+  constexpr std::size_t kMostShown = 8;
+  std::string example = "NAME";
+  for (std::size_t i = 1; i < std::min(num_columns, kMostShown); ++i) example += ",NAME";
+  return num_columns > kMostShown ? example + ",..." : example;
+}
+
 DelimitedTable::DelimitedTable(std::unique_ptr<ByteSource> source, TableFormat format, const TableOptions& options)
     : TableReader(std::move(source), format, options),
       separator_(format == TableFormat::csv ? ',' : '\t'),
@@ -63,6 +70,7 @@ DelimitedTable::DelimitedTable(std::unique_ptr<ByteSource> source, TableFormat f
   if (options.heading.empty()) {
     read_heading();
   } else {
+    named_ = true;
     set_columns(options.heading, 1);
   }
 }
@@ -81,9 +89,11 @@ void DelimitedTable::read_heading() {
   for (const Cell& cell : row.cells) names.emplace_back(cell.text);
   for (const std::string& cell : names) {
     if (number_of(cell)) {
-      throw Error(
-          fmt::format("{}:{}: the first line names the columns, and {} is a number; write a line of names in front",
-                      name(), row.line, quoted_text(cell)));
+      throw Error(fmt::format(
+          "{}:{}: the first line names the columns, and {} is a number; name the {} with --heading {}, or write a line "
+          "of names in front",
+          name(), row.line, quoted_text(cell), names.size() == 1 ? "column" : fmt::format("{} columns", names.size()),
+          heading_example(names.size())));
     }
   }
   set_columns(std::move(names), row.line);
@@ -133,9 +143,10 @@ void DelimitedTable::parse(Row& row) {
   const std::string_view advice = row.cells.size() < columns_.size() ? "write the missing ones, if empty"
                                   : quotes_                          ? "put text with commas in double quotes"
                                                                      : "replace tabs inside of texts";
-  row.fault = {RowFault::Kind::wrong_cells, fmt::format("has {} {}, and the table {} {}; {}", row.cells.size(),
-                                                        row.cells.size() == 1 ? "cell" : "cells", columns_.size(),
-                                                        columns_.size() == 1 ? "column" : "columns", advice)};
+  row.fault = {RowFault::Kind::wrong_cells,
+               fmt::format("has {} {}, and {} {} {}; {}", row.cells.size(), row.cells.size() == 1 ? "cell" : "cells",
+                           named_ ? "--heading names" : "the table", columns_.size(),
+                           columns_.size() == 1 ? "column" : "columns", advice)};
 }
 
 void DelimitedTable::split(Row& row) {

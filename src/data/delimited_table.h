@@ -26,7 +26,11 @@ class DelimitedTable : public TableReader {
 
   char separator_;
   bool quotes_;
+  bool named_ = false;    // The columns, by the options.
   std::string unquoted_;  // Cells of this row that had quotes in quotes.
 };
+
+// What to write behind --heading for so many columns: "NAME,NAME".
+std::string heading_example(std::size_t num_columns);
 
 }  // namespace semfuse

@@ -5,21 +5,38 @@
 #include "data/data_description.h"
 #include "data/knob_proposals.h"
 #include "io/json_writer.h"
+#include "semfuse/knobs.h"
 
 namespace semfuse {
 namespace {
 
 namespace fs = std::filesystem;
 
+constexpr std::size_t kNoLimit = static_cast<std::size_t>(-1);
+
 // A TOML string. What JSON escapes, TOML reads.
 std::string quoted(const std::string& text) {
   return Json(text).dump();
 }
 
-std::string list_of(const std::vector<std::string>& items) {
+// What is beyond `most` becomes comments.
+std::string list_of(const std::vector<std::string>& items, std::size_t most = kNoLimit) {
   std::string text = "[";
-  for (const std::string& item : items) text += fmt::format("\n  {},", quoted(item));
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    text += fmt::format("\n  {}{},", i < most ? "" : "# ", quoted(items[i]));
+  }
   return text + (items.empty() ? "]" : "\n]");
+}
+
+// How files are read, where their names and first lines do not say it.
+std::string reading(const TableOptions& table) {
+  std::string text;
+  if (table.format) text += fmt::format("format = {}\n", quoted(std::string(to_string(*table.format))));
+  if (!table.heading.empty()) {
+    text += fmt::format("# The names of the columns: the files do not begin with a line of them.\nheading = {}\n",
+                        list_of(table.heading));
+  }
+  return text;
 }
 
 std::string seen_from(const fs::path& folder, const fs::path& file) {
@@ -38,15 +55,9 @@ std::size_t vocabulary_size(std::uint64_t text_bytes) {
 std::string draft_configuration(const DataDescription& description, const fs::path& folder) {
   std::vector<std::string> files, knobs, labels;
   for (const DataDescription::File& file : description.files) files.push_back(seen_from(folder, file.path));
-  for (const KnobProposal& proposal : description.knobs) knobs.push_back(proposal.knob);
-  for (const ColumnSummary& column : description.columns) {
-    const std::string source = " of " + column_source(column.name());
-    for (const std::string& knob : knobs) {
-      if (knob.ends_with(source) || knob.find(source + ' ') != knob.npos) {
-        labels.push_back(column.name());
-        break;
-      }
-    }
+  for (const KnobProposal& proposal : description.knobs) {
+    knobs.push_back(proposal.knob);
+    if (!proposal.column.empty()) labels.push_back(proposal.column);
   }
   return fmt::format(
       "# A draft by `semfuse data describe`: {} texts, {:.1f} words each. Edit it, then\n"
@@ -61,6 +72,7 @@ std::string draft_configuration(const DataDescription& description, const fs::pa
       "train = {}\n"
       "# Files to measure with. None: a share of the training texts, chosen by a hash of the text.\n"
       "val = []\n"
+      "{}"
       "# The column that holds the text.\n"
       "text = {}\n"
       "# Columns that knobs read.\n"
@@ -72,10 +84,11 @@ std::string draft_configuration(const DataDescription& description, const fs::pa
       "vocabulary = {}\n"
       "\n"
       "[model]\n"
-      "# What the model can be asked for. Remove what you do not need.\n"
+      "# What the model can be asked for, {} knobs at most. Remove what you do not need.\n"
       "knobs = {}\n",
-      description.texts, description.lengths.mean(), list_of(files), quoted(description.text_column.name),
-      list_of(labels), vocabulary_size(description.text_bytes), list_of(knobs));
+      description.texts, description.lengths.mean(), list_of(files), reading(description.table),
+      quoted(description.text_column.name), list_of(labels), vocabulary_size(description.text_bytes), kMaxKnobs,
+      list_of(knobs, kMaxKnobs));
 }
 
 }  // namespace semfuse

@@ -11,6 +11,8 @@
 #include <utility>
 
 #include "core/attribute_name.h"
+#include "semfuse/error.h"
+#include "semfuse/knobs.h"
 
 namespace semfuse {
 namespace {
@@ -63,6 +65,29 @@ std::optional<bool> truth_of(std::string_view value) {
   return std::nullopt;
 }
 
+// Whole numbers that stand for names, by what the column is called: what lies between two of them means nothing.
+bool is_code(const ColumnSummary& column) {
+  constexpr auto kNames =
+      std::to_array<std::string_view>({"label", "class", "category", "topic", "type", "genre", "intent", "domain",
+                                       "cluster", "group", "source", "lang", "language"});
+  std::string name;
+  for (const char c : column.name()) name += lower_case(c);
+  const auto ends_so = [&name](std::string_view word) {
+    return name.ends_with(word) && (name.size() == word.size() || name[name.size() - word.size() - 1] == '_' ||
+                                    name[name.size() - word.size() - 1] == ' ');
+  };
+  return column.kind() == ColumnKind::number && column.whole() && std::any_of(kNames.begin(), kNames.end(), ends_so);
+}
+
+bool can_be_parsed(const KnobProposal& proposal) {
+  try {
+    parse_knob(proposal.knob);
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
 // A number not above (direction -1) or not below (+1) the given one, with three digits of the range that it bounds.
 double rounded(double number, double range, double direction) {
   const double step = std::pow(10.0, std::floor(std::log10(range)) - 2.0);
@@ -82,7 +107,8 @@ std::optional<KnobProposal> proposal(const ColumnSummary& column, std::set<std::
                           fmt::format("either {} or {}", values[0].first, values[1].first)};
     }
   }
-  if (column.kind() == ColumnKind::number && column.high() > column.low()) {
+  const bool code = is_code(column) && values.size() >= 2 && values.size() <= kMostLabels;
+  if (column.kind() == ColumnKind::number && column.high() > column.low() && !code) {
     if (names_rows(column)) return std::nullopt;
     const double range = column.high() - column.low();
     const double low = column.whole() ? column.low() : rounded(column.low(), range, -1.0);
@@ -92,7 +118,8 @@ std::optional<KnobProposal> proposal(const ColumnSummary& column, std::set<std::
         fmt::format("{}: scalar of {} from {} to {}", knob_name(column.name(), taken), source, low, high),
         fmt::format("numbers from {} to {}", column.low(), column.high())};
   }
-  if (column.kind() != ColumnKind::label || values.size() < 2 || values.size() > kMostLabels) return std::nullopt;
+  if ((column.kind() != ColumnKind::label && !code) || values.size() < 2 || values.size() > kMostLabels)
+    return std::nullopt;
   std::vector<std::string> labels;
   for (const auto& [label, count] : values) labels.push_back(label);
   std::sort(labels.begin(), labels.end());
@@ -114,7 +141,10 @@ std::vector<KnobProposal> propose_knobs(const DataDescription& description) {
   std::vector<KnobProposal> knobs;
   std::set<std::string> taken = {"length", "mark"};
   for (const ColumnSummary& column : description.columns) {
-    if (auto knob = proposal(column, taken)) knobs.push_back(std::move(*knob));
+    auto knob = proposal(column, taken);
+    if (!knob || !can_be_parsed(*knob)) continue;
+    knob->column = column.name();
+    knobs.push_back(std::move(*knob));
   }
   if (description.texts == 0) return knobs;
   const std::size_t low = description.lengths.quantile(0.05), high = description.lengths.quantile(0.95);

@@ -10,8 +10,8 @@
 namespace semfuse {
 
 // Of a description without them: a column of numbers is a scalar over its range, one of yes and no (1 and 0, pos and
-// neg, ...) a probability, one of up to 20 labels a distribution; texts have a length, and a final mark if they end in
-// several.
+// neg, ...) a probability, one of up to 20 labels a distribution, and so are whole numbers in a column that is called
+// label, class, topic and the like; texts have a length, and a final mark if they end in several.
 std::vector<KnobProposal> propose_knobs(const DataDescription& description);
 
 // How a knob names its column: column stars, column "Star Rating".

@@ -1,8 +1,12 @@
 #include "data/line_reader.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <span>
+#include <string_view>
 #include <utility>
 
 #include "semfuse/error.h"
@@ -10,8 +14,18 @@
 namespace semfuse {
 
 namespace {
+
 constexpr std::size_t kPiece = std::size_t{256} << 10;
-}
+
+// What people take for texts that are only packed; spreadsheets are zip archives too.
+constexpr auto kArchives = std::to_array<std::pair<std::string_view, std::string_view>>({{"PK\x03\x04", "zip"},
+                                                                                         {"\xFD"
+                                                                                          "7zXZ",
+                                                                                          "xz"},
+                                                                                         {"BZh91AY", "bzip2"}});
+constexpr std::size_t kLongestMagic = 7;
+
+}  // namespace
 
 LineReader::LineReader(std::unique_ptr<ByteSource> source, std::size_t max_bytes)
     : source_(std::move(source)), max_bytes_(max_bytes), buffer_(kPiece) {}
@@ -69,11 +83,17 @@ bool LineReader::next() {
   size_ = 0;
   too_long_ = false;
   if (number_ == 0) {
-    while (filled_ < 3 && fill()) {
+    while (filled_ < kLongestMagic && fill()) {
     }
     const std::string_view first(buffer_.data(), filled_);
     if (first.starts_with("\xFF\xFE") || first.starts_with("\xFE\xFF")) {
       throw Error(source_->name() + ": is UTF-16; save it as UTF-8");
+    }
+    for (const auto& [magic, kind] : kArchives) {
+      if (first.starts_with(magic)) {
+        throw Error(fmt::format("{}: is an archive ({}); unpack it (only .gz and .zst are read as they are)",
+                                source_->name(), kind));
+      }
     }
     if (first.starts_with("\xEF\xBB\xBF")) begin_ = next_ = 3;
     number_ = 1;

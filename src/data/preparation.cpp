@@ -29,7 +29,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kVersion = "semfuse-prepared-1";
+// Raised whenever the same files and options come to give other bytes: of more than 48 MB a tokenizer is now made of a
+// part, and feature rows are there.
+constexpr std::string_view kVersion = "semfuse-prepared-2";
 constexpr std::uint64_t kTokenizerBytes = std::uint64_t{48} << 20;  // Of text are enough to make a tokenizer of.
 constexpr std::size_t kMostBlocks = 16;                             // At a time: each takes several MB.
 constexpr double kTokenizerShare = 0.2;                             // Of all the work.
@@ -175,7 +177,11 @@ class Preparation {
 
  private:
   RecordReader reader(const std::vector<fs::path>& files, const std::vector<std::string>& columns) const {
-    return {files, {.text_column = options_.text_column, .columns = columns, .skip_bad = options_.skip_bad}};
+    return {files,
+            {.text_column = options_.text_column,
+             .columns = columns,
+             .skip_bad = options_.skip_bad,
+             .table = options_.table}};
   }
 
   void tell(double done) const {
@@ -290,6 +296,14 @@ std::string identity_of(const Lexicon& lexicon) {
   return all;
 }
 
+// Names may hold anything, so each says its length.
+std::string identity_of(const TableOptions& table) {
+  std::string all = fmt::format("\n{} {} {}", table.format ? to_string(*table.format) : "by name", table.max_row_bytes,
+                                table.heading.size());
+  for (const std::string& name : table.heading) all += fmt::format("\n{} {}", name.size(), name);
+  return all;
+}
+
 // All that rows depend on.
 std::string identity_of(const FeatureBank& bank) {
   const FeatureOptions& options = bank.options();
@@ -314,6 +328,7 @@ std::string fingerprint_of(const PreparationOptions& options) {
   }
   all += fmt::format("\n{}\n{} {} {} {}\n", options.text_column, options.val_share, options.max_length, options.cut,
                      options.skip_bad);
+  all += identity_of(options.table);
   all +=
       options.given ? options.given->to_json() : fmt::format("{} {}", to_string(options.tokenizer), options.vocabulary);
   for (const Knob& knob : options.knobs) all += fmt::format("\n{}", to_string(knob));

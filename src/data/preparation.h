@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "data/column_dataset.h"
+#include "data/table_reader.h"
 #include "semfuse/feature_bank.h"
 #include "semfuse/tokenizer.h"
 
@@ -18,6 +19,7 @@ struct PreparationOptions {
   std::vector<std::filesystem::path> train;  // May be none if there are `val` and `given`.
   std::vector<std::filesystem::path> val;    // None: `val_share` of the training texts, by a hash of the text.
   std::string text_column;                   // Empty: found by its name.
+  TableOptions table;                        // How every file is read.
   double val_share = 0.05;
   std::size_t max_length = 128;  // Most ids of a sequence.
   bool cut = false;              // Of a longer text only the beginning stays; otherwise it becomes several sequences.

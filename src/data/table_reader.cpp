@@ -67,7 +67,8 @@ TableFormat table_format_of(const std::filesystem::path& path) {
   }
   if (name == ".ndjson") return TableFormat::jsonl;
   throw Error(fmt::format(
-      "{}: its name does not say what it holds; let it end in .txt, .tsv, .csv or .jsonl (and .gz or .zst if packed){}",
+      "{}: its name does not say what it holds; say --format txt, tsv, csv or jsonl, or let it end so (and in .gz or "
+      ".zst if packed){}",
       path.string(), did_you_mean(path.filename().string(), builtin_corpus_names())));
 }
 

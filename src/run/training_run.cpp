@@ -54,13 +54,20 @@ Experiment with_kept_sources(Experiment experiment) {
   return experiment;
 }
 
-// What a model is does not change by going on from it.
+// What a model is does not change by going on from it; and its files are read as before, where nothing else is said.
 Experiment with_initial_model(Experiment experiment) {
   if (experiment.init.empty()) return experiment;
   experiment.init = std::filesystem::absolute(experiment.init).lexically_normal().string();
   const Checkpoint init = load_checkpoint(experiment.init);
   experiment.model = init.model.options();
   experiment.features = init.model.feature_bank().options();
+  const std::optional<Experiment> before = init.find_experiment();
+  DataOptions& data = experiment.data;
+  if (before && data.kind == DataKind::files && data.format.empty() && data.heading.empty()) {
+    data.format = before->data.format;
+    data.heading = before->data.heading;
+    if (data.text.empty()) data.text = before->data.text;
+  }
   return experiment;
 }
 

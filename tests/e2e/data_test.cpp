@@ -95,7 +95,7 @@ TEST_F(Data, RefusesWhatCannotBeRead) {
   EXPECT_EQ(semfuse_program({"data", "describe", folder_ / "a.neg", "--format", "txt"}).exit_code, 0);
   expect_refused({"data", "describe", file("empty.txt", "")}, "empty.txt: is empty");
   expect_refused({"data", "describe", file("cut.txt.gz", gzipped("some text").substr(0, 20))}, "ends in the middle");
-  expect_refused({"data", "describe", file("none.csv", "3,good\n")}, "is a number; write a line of names in front");
+  expect_refused({"data", "describe", file("none.csv", "3,good\n")}, "is a number; name the 2 columns with --heading");
   EXPECT_EQ(semfuse_program({"data", "describe", folder_ / "none.csv", "--heading", "label,text"}).exit_code, 0);
   expect_refused({"data", "describe", file("t.tsv", "a\tb\nx\ty\n"), "--text", "c"}, "no column \"c\"");
 }

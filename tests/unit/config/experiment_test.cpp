@@ -151,6 +151,20 @@ TEST(Experiment, FilesOfDataAreBesideTheFileThatNamesThem) {
   EXPECT_EQ(to_toml(parse(to_toml(experiment))), to_toml(experiment));
 }
 
+TEST(Experiment, SaysHowFilesAreRead) {
+  Experiment experiment = preset_experiment("text");
+  set_key(experiment, "data.train=news");
+  set_key(experiment, "data.format=csv");
+  set_key(experiment, "data.heading=label,title,text");
+  EXPECT_THAT(experiment.data.heading, ElementsAre("label", "title", "text"));
+  EXPECT_EQ(parse(to_toml(experiment)).data.format, "csv");
+  EXPECT_EQ(parse(to_toml(experiment)).data.heading, experiment.data.heading);
+  EXPECT_THAT([&] { set_key(experiment, "data.format=xml"); },
+              testing::ThrowsMessage<Error>(HasSubstr("data.format is \"xml\"; it must be \"txt\", \"tsv\"")));
+  EXPECT_THROW(set_key(experiment, "data.heading=[\"a\", \"\"]"), Error);
+  EXPECT_NO_THROW(set_key(experiment, "data.format=\"\""));
+}
+
 TEST(Experiment, HonestPresetsReadOnlyThePast) {
   for (const std::string name : {"causal-baseline", "causal-fusion", "semfuse"}) {
     const Experiment experiment = preset_experiment(name);

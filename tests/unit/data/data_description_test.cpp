@@ -117,6 +117,44 @@ TEST_F(Describe, HostileNamesAndLabelsBecomeNoKnobs) {
   EXPECT_TRUE(knobs(of("a.tsv", text)).empty());
 }
 
+TEST_F(Describe, NoticesTablesThatAreCalledText) {
+  EXPECT_TRUE(of("a.txt", "Hi.\tHallo!\nGo.\tGeh!\n").tabs_in_lines);
+  EXPECT_FALSE(of("b.txt", "Hi.\tHallo!\nGo.\n").tabs_in_lines);
+  EXPECT_FALSE(of("c.tsv", "text\tb\nHi.\tHallo!\n").tabs_in_lines);
+}
+
+TEST_F(Describe, NumbersThatStandForNamesBecomeLabels) {
+  std::string text = "text\ttopic\tstars\tGold Label\tsubtype\n";
+  for (int i = 0; i < 60; ++i) text += fmt::format("some text {}\t{}\t{}\t{}\t{}\n", i, i % 4 + 1, i % 5, i % 3, i % 3);
+  EXPECT_THAT(knobs(of("a.tsv", text)), ElementsAre("topic: distribution of column topic over 1, 2, 3, 4",
+                                                    "stars: scalar of column stars from 0 to 4",
+                                                    "gold_label: distribution of column \"Gold Label\" over 0, 1, 2",
+                                                    "subtype: scalar of column subtype from 0 to 2"));
+}
+
+TEST_F(Describe, LabelsThatNoKnobTakesBecomeNone) {
+  std::string text = "text\twhat\tlabel\n";
+  for (int i = 0; i < 20; ++i)
+    text += fmt::format("some text {}\t{}\t{}\n", i, i % 2 == 0 ? std::string(70, 'x') : "b", i % 2 == 0 ? "a" : "b");
+  EXPECT_THAT(knobs(of("a.tsv", text)), ElementsAre("label: distribution of column label over a, b"));
+}
+
+TEST_F(Describe, TheDraftSaysHowToReadAndHasAsManyKnobsAsThereMayBe) {
+  std::string rows;
+  for (int i = 0; i < 30; ++i) {
+    rows += fmt::format("some text {}", i);
+    for (int c = 0; c < 10; ++c) rows += fmt::format("\t{}", (i + c) % 5);
+    rows += '\n';
+  }
+  DescribeOptions options;
+  options.table = {.format = TableFormat::tsv, .heading = {"said", "a", "b", "c", "d", "e", "f", "g", "h", "i", "j"}};
+  const DataDescription data = describe_data({file("rows", rows)}, options);
+  const std::string draft = draft_configuration(data, folder_ / ".");
+  EXPECT_THAT(draft, AllOf(HasSubstr("format = \"tsv\"\n"), HasSubstr("heading = [\n  \"said\",\n  \"a\",\n"),
+                           HasSubstr("\n  \"h: scalar of column h from 0 to 4\",\n  # \"i: scalar of column i"),
+                           HasSubstr("8 knobs at most")));
+}
+
 TEST_F(Describe, ColumnsOfSeveralWordsBecomeKnobsAndNamesOfRowsDoNot) {
   std::string text = "Id\tthe text\tStar Rating\tpost_id\tNormalized  Score\n";
   for (int i = 0; i < 300; ++i)

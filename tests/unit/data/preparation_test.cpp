@@ -5,6 +5,7 @@
 
 #include <fstream>
 #include <map>
+#include <set>
 #include <sstream>
 #include <thread>
 
@@ -114,6 +115,28 @@ TEST(Preparation, NothingIsLeftOfWhatFailed) {
   options.on_progress = nullptr;
   options.skip_bad = true;
   EXPECT_EQ(prepare(options, folder / "cache").report.bad, 2U);
+}
+
+TEST(Preparation, FilesAreReadAsTheTableOptionsSay) {
+  const TemporaryFolder folder;
+  write(folder / "rows", reviews(200).substr(11));  // Neither an ending nor a heading.
+  PreparationOptions options = options_for(folder / "rows");
+  EXPECT_THAT([&] { prepare(options, folder / "cache"); }, ThrowsMessage<Error>(HasSubstr("say --format")));
+  options.table.format = TableFormat::tsv;
+  options.table.heading = {"text", "stars"};
+  const PreparedData data = prepare(options, folder / "cache");
+  EXPECT_EQ(data.report.train_texts + data.report.val_texts, 200U);
+  EXPECT_EQ(data.report.text_column, "text");
+  // Read in another way, they are other data.
+  std::set<std::string> fingerprints = {data.fingerprint};
+  options.table.heading = {"text", "stars "};
+  EXPECT_TRUE(fingerprints.insert(fingerprint_of(options)).second);
+  options.table.heading = {"text\n5 stars"};
+  EXPECT_TRUE(fingerprints.insert(fingerprint_of(options)).second);
+  options.table = {.format = TableFormat::csv, .heading = {"text", "stars"}};
+  EXPECT_TRUE(fingerprints.insert(fingerprint_of(options)).second);
+  options.table.format.reset();
+  EXPECT_TRUE(fingerprints.insert(fingerprint_of(options)).second);
 }
 
 TEST(Preparation, SeveralMayDoItAtOnce) {

@@ -161,6 +161,37 @@ TEST_F(Records, TextColumnIsFoundByNameOrLength) {
   EXPECT_EQ(column("e.tsv", "line\nhello\n"), "line: the only column");
   EXPECT_EQ(column("f.txt", "hello\n"), "text: ");
   EXPECT_THROW(column("g.tsv", "a\tb\n1\t2\n"), Error);
+  // What describes a text may be longer than the text.
+  EXPECT_EQ(column("h.csv", "mr,ref\n\"inform(name[A], genres[b, c])\",It is good.\n"), "ref: by its name");
+  EXPECT_EQ(column("i.tsv", "id\tTexte\n1\tvoil\xC3\xA0\n"), "Texte: by its name");
+}
+
+TEST_F(Records, ARowThatShouldNameColumnsIsRefused) {
+  const auto error = [&](const std::string& name, const std::string& bytes, const TableOptions& options = {}) {
+    try {
+      find_text_column(file(name, bytes), options);
+    } catch (const Error& refused) {
+      return std::string(refused.what());
+    }
+    return std::string();
+  };
+  const std::string pairs = "0 1 I do not think that it helps\tI will not think that it helps\n1 0 You\tThey\n";
+  EXPECT_THAT(error("pairs.tsv", pairs),
+              AllOf(HasSubstr("pairs.tsv: its first line should name the columns, but reads like a text: "),
+                    HasSubstr("name the 2 columns with --heading NAME,NAME, or write a line of names in front")));
+  EXPECT_EQ(error("pairs.tsv", pairs, {.heading = {"from", "to"}}), "");
+  EXPECT_THAT(error("short.tsv", "Hi.\tHallo!\nGo.\tGeh jetzt endlich.\n"), HasSubstr("\"Hallo!\""));
+  EXPECT_THAT(error("one.csv", "the food was really good here\nand so was the service\n"), HasSubstr("--heading NAME"));
+  EXPECT_THAT(error("labels.csv", "good,I like the soup very much\nbad,so so\ngood,fine but not for me at all\n"),
+              HasSubstr("--heading NAME,NAME"));
+  // Names that are long, or met again below, are names all the same.
+  const std::string rows = "2024-01-02,I like it very much,good\n2024-01-03,so so,bad\n";
+  EXPECT_EQ(error("form.csv", "Timestamp,Tell us in your own words what you think,verdict\n" + rows), "");
+  EXPECT_EQ(error("question.csv", "What do you think about our new restaurant?\nit is very good I think\n"), "");
+  EXPECT_EQ(error("joined.csv", "said,verdict\na,good\nsaid,verdict\nb,bad\n"), "");
+  EXPECT_EQ(error("boxes.csv", "Red,Blue,anything else\nRed,,no it is fine as it is\n,Blue,x\n"), "");
+  EXPECT_EQ(error("number.tsv", "No.\tsaid\n1\thello\n"), "");
+  EXPECT_EQ(error("named.tsv", "text\tEverything that you want to say about this\nx\ty\n"), "");
 }
 
 TEST(TextHash, IsTheSameForEver) {

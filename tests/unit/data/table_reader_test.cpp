@@ -85,6 +85,11 @@ TEST(TableReader, FindsBytesThatAreNoText) {
                        "a",
                        kTxt),
               HasSubstr("data: is UTF-16; save it as UTF-8"));
+  EXPECT_THAT(error_of("PK\x03\x04\x14", kTsv), HasSubstr("data: is an archive (zip); unpack it"));
+  EXPECT_THAT(error_of("\xFD"
+                       "7zXZ\n",
+                       kTxt),
+              HasSubstr("is an archive (xz)"));
   EXPECT_THAT(rows_of("t\nab\xED\xA0\x80\n", kTsv), ElementsAre(HasSubstr("not UTF-8")));
 }
 
@@ -115,7 +120,11 @@ TEST(TableReader, RefusesHeadingsThatNameNoColumns) {
   EXPECT_THAT(error_of("", kTsv), HasSubstr("data: is empty"));
   EXPECT_THAT(error_of("\n\n", kCsv), HasSubstr("data: is empty"));
   EXPECT_THAT(error_of("a\ta\n", kTsv), HasSubstr("data:1: names the column \"a\" twice"));
-  EXPECT_THAT(error_of("3,\"good text\"\n", kCsv), HasSubstr("\"3\" is a number; write a line of names in front"));
+  EXPECT_THAT(error_of("3,\"good text\"\n", kCsv),
+              HasSubstr("data:1: the first line names the columns, and \"3\" is a number; name the 2 columns with "
+                        "--heading NAME,NAME, or write a line of names in front"));
+  EXPECT_THAT(error_of("1\n", kTsv), HasSubstr("name the column with --heading NAME,"));
+  EXPECT_THAT(error_of("1,2,3,4,5,6,7,8,9\n", kCsv), HasSubstr("NAME,NAME,..., or"));
   EXPECT_THAT(error_of("a\xFF,b\n", kCsv), HasSubstr("data:1: byte 2 is not UTF-8"));
   EXPECT_THAT(error_of("\"a,b\n", kCsv), HasSubstr("data:1: a quote is never closed"));
   EXPECT_THAT(error_of(std::string(2000, ','), kCsv), HasSubstr("more than 1000"));
