@@ -89,11 +89,12 @@ int show_tokens(const Options& options, const LanguageModel& model, const std::s
   return 0;
 }
 
-// As a model has it, with memberships that it learned, or as the options say.
+// As the options say.
 FeatureBank chosen_bank(const Options& options) {
   Experiment experiment;
   apply_settings(experiment, options.settings, "features");
-  return FeatureBank(options.lexicon ? Lexicon::load(*options.lexicon) : synthetic_lexicon(), experiment.features);
+  if (options.lexicon) experiment.lexicon = *options.lexicon;
+  return make_feature_bank(experiment);
 }
 
 // Each word by itself and complete, as a word tokenizer would have it.

@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <filesystem>
 #include <limits>
 #include <memory>
 #include <optional>
 #include <utility>
 
+#include "data/builtin_corpora.h"
 #include "io/json_writer.h"
 #include "ngram_comparison.h"
 #include "semfuse/assembly.h"
@@ -34,8 +34,7 @@ void evaluate_on_texts(const Checkpoint& checkpoint, Experiment experiment, cons
     experiment.data.train.clear();
     experiment.data.val.clear();
     options.table.apply_to(experiment.data);
-    for (const std::string& file : options.data)
-      experiment.data.val.push_back(std::filesystem::absolute(file).string());
+    for (const std::string& file : options.data) experiment.data.val.push_back(absolute_data_name(file));
   }
   const ExperimentData data = validation_data(experiment, checkpoint.model, options.threads, show_data_progress(true));
   if (options.data.empty() && data.fingerprint != experiment.data.fingerprint && !experiment.data.fingerprint.empty())

@@ -54,8 +54,7 @@ std::vector<std::string> absolute(const std::vector<std::string>& files) {
   std::vector<std::string> paths;
   for (const std::string& file : files) {
     if (file.empty()) throw Error("--data and --val want the name of a file, not an empty text");
-    paths.push_back(find_builtin_corpus(file) != nullptr ? file
-                                                         : std::filesystem::absolute(file).lexically_normal().string());
+    paths.push_back(absolute_data_name(file));
   }
   return paths;
 }
@@ -198,11 +197,11 @@ Command train_command(CommandLine& program) {
              "Words never drawn in training: a comma list, `random` (three adjectives per polarity, by the seed), "
              "`random-classes` (a subject, a verb, an object, an adjective per polarity) or `none`")
           ->type_name("LIST");
-  CommandOption* lexicon =
-      app->add_option(
-             "--lexicon", options->lexicon,
-             "What words mean, as a TSV file (default: the built-in lexicons/synthetic.tsv); the run keeps a copy")
-          ->type_name("FILE");
+  CommandOption* lexicon = app->add_option("--lexicon", options->lexicon,
+                                           "What words mean: a TSV file, of which the run keeps a copy, or "
+                                           "`synthetic`, `english`, `none` (default: as the "
+                                           "preset says)")
+                               ->type_name("FILE");
   CommandOption* data =
       app->add_option(
              "--data", options->data,

@@ -131,10 +131,9 @@ ExperimentData validation_data(const Experiment& experiment, const LanguageModel
   PreparationOptions options = preparation_of(experiment, model.feature_bank(), threads, on_progress);
   options.bank = model.options().fusion ? &model.feature_bank() : nullptr;
   options.knobs = model.options().knobs;
-  if (options.train.empty()) {  // Texts that the model is only measured on need no labels.
-    options.given = *model.tokenizer();
-    options.knobs.clear();
-  }
+  // A model that training went on from kept its tokenizer.
+  if (options.train.empty() || !experiment.init.empty()) options.given = *model.tokenizer();
+  if (options.train.empty()) options.knobs.clear();  // Texts that the model is only measured on need no labels.
   PreparedData prepared = prepare(options);
   // Files that changed may make another tokenizer.
   if (prepared.tokenizer.to_json() != model.tokenizer()->to_json()) {

@@ -358,7 +358,7 @@ std::vector<Key> make_keys() {
                    SEMFUSE_FIELD(text.vocabulary), "Most tokens, of words and pieces."),
 
       source("features", "lexicon", "synthetic", SEMFUSE_FIELD(lexicon),
-             "What words mean: \"synthetic\", or a TSV file; a relative name is beside this file."),
+             "What words mean: \"synthetic\", \"english\", \"none\", or a TSV file beside this one."),
       choice(
           "features", "bank", kFeatureSets, SEMFUSE_FIELD(features.bank),
           "\"paper\"; \"semfuse\": no feature looks ahead; \"open\": and what is 0 has no degree; \"natural\": of any "

@@ -11,6 +11,10 @@ const EmbeddedText* find_builtin_corpus(const std::filesystem::path& name) {
   return found == all.end() ? nullptr : &*found;
 }
 
+std::string absolute_data_name(const std::string& file) {
+  return find_builtin_corpus(file) != nullptr ? file : std::filesystem::absolute(file).lexically_normal().string();
+}
+
 std::vector<std::string> builtin_corpus_names() {
   std::vector<std::string> names;
   for (const EmbeddedText& corpus : embedded_corpora()) names.emplace_back(corpus.name);

@@ -17,4 +17,7 @@ const EmbeddedText* find_builtin_corpus(const std::filesystem::path& name);
 
 std::vector<std::string> builtin_corpus_names();
 
+// The file's name from the root; that of a built-in corpus as it is.
+std::string absolute_data_name(const std::string& file);
+
 }  // namespace semfuse

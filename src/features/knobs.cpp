@@ -296,7 +296,12 @@ KnobLabel read_label(const Knob& knob, const Sentence& sentence, const Lexicon& 
   if (knob.of_column) return result;
   if (knob.source == kFinalMark) {
     if (sentence.empty()) return result;
-    const auto label = std::find(knob.labels.begin(), knob.labels.end(), sentence.back());
+    const std::string& last = sentence.back();
+    auto label = std::find(knob.labels.begin(), knob.labels.end(), last);
+    // A run of marks that is no label by itself ends as its last one does.
+    if (label == knob.labels.end() && last.find_first_not_of(".!?,;:") == last.npos && !last.empty()) {
+      label = std::find(knob.labels.begin(), knob.labels.end(), last.substr(last.size() - 1));
+    }
     if (label != knob.labels.end()) result.label = static_cast<std::size_t>(label - knob.labels.begin());
     return result;
   }

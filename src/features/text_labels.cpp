@@ -81,19 +81,15 @@ void TextLabels::read(std::string_view text, std::vector<KnobLabel>& labels) con
     }
   }
   const Lexicon& lexicon = bank_->lexicon();
-  for (std::string& word : words.parts) {
+  Sentence looked_up = words.parts;
+  for (std::string& word : looked_up) {
     if (!lexicon.entries().empty() && lexicon.find(word) == nullptr) word = lower_case(word);
   }
   for (std::size_t k = 0; k < knobs_.size(); ++k) {
     const Knob& knob = knobs_[k];
     if (knob.of_column || column_of_[k] != kNone) continue;
-    labels[k] = read_label(knob, words.parts, lexicon);
+    labels[k] = read_label(knob, knob.kind == KnobKind::distribution ? words.parts : looked_up, lexicon);
     if (knob.source == kLengthSource) labels[k].value = static_cast<double>(words.count);
-    // A run of marks that is no label by itself ends as its last one does.
-    if (knob.kind == KnobKind::distribution && !labels[k].label && !words.parts.empty() &&
-        WordScanner::is_mark(words.parts.back())) {
-      labels[k] = read_label(knob, {words.parts.back().substr(words.parts.back().size() - 1)}, lexicon);
-    }
   }
   if (reads_features_ && words.count > 0) read_features(words, labels);
 }

@@ -16,6 +16,10 @@ bool ends_word(const Tokenizer& tokenizer, std::size_t id) {
   return c > ' ' && c < 0x7F && c != '\'' && WordScanner::is_mark({&c, 1});
 }
 
+bool is_letter_or_digit(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+}
+
 }  // namespace
 
 TokenFeatures::TokenFeatures(const FeatureBank& bank, const Vocabulary& vocabulary, const Tokenizer* tokenizer)
@@ -24,11 +28,16 @@ TokenFeatures::TokenFeatures(const FeatureBank& bank, const Vocabulary& vocabula
   ends_word_.assign(vocabulary.size(), true);
   if (tokenizer == nullptr) return;
   ends_in_n_.assign(vocabulary.size(), false);
+  spelling_.assign(vocabulary.size(), Spelling::none);
   for (std::size_t id = 0; id < ends_word_.size(); ++id) {
     const std::string& bytes = tokenizer->surfaces()[id];
     ends_word_[id] = ends_word(*tokenizer, id);
     ends_in_n_[id] = ends_word_[id] != 0 && (bytes.ends_with('n') || bytes.ends_with('N'));
     if (ends_word_[id] != 0 && bytes == "'t") negation_ = static_cast<TokenId>(id);
+    const bool is_byte = id >= static_cast<std::size_t>(Tokenizer::kFirstByte) && id < Tokenizer::kSmallestSize;
+    if (tokenizer->kind() != TokenizerKind::words || !is_byte || ends_word_[id] != 0) continue;
+    const auto byte = static_cast<unsigned char>(bytes[0]);
+    if (byte > ' ') spelling_[id] = is_letter_or_digit(bytes[0]) ? Spelling::letter : Spelling::inside;
   }
 }
 
@@ -70,7 +79,23 @@ TokenCursor::TokenCursor(const TokenFeatures& features) : features_(&features) {
 }
 
 std::span<const float> TokenCursor::append(TokenId id) {
+  using Spelling = TokenFeatures::Spelling;
   if (natural_) {
+    const Spelling spelling =
+        features_->spelling_.empty() ? Spelling::none : features_->spelling_[static_cast<std::size_t>(id)];
+    if (before_letter_ && spelling != Spelling::none) {  // The letter was only the first of its word.
+      natural_ = std::move(before_letter_);
+      natural_->append({features_->vocabulary_->word(last_), false});
+      in_spelled_word_ = true;
+    }
+    before_letter_.reset();
+    if (spelling == Spelling::letter && !in_spelled_word_) {
+      before_letter_ = natural_;
+      before_n_.reset();
+      last_ = id;
+      return natural_->append({features_->vocabulary_->word(id), true});
+    }
+    in_spelled_word_ = spelling != Spelling::none;
     if (before_n_ && features_->negation_ == id) {
       natural_ = std::move(before_n_);
       before_n_.reset();

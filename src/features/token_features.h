@@ -44,6 +44,9 @@ class TokenFeatures {
   // Likewise: a word that ends in n, which the "'t" after it makes part of another ("did" and "n't").
   std::vector<char> ends_in_n_;
   std::optional<TokenId> negation_;  // That "'t".
+  // Likewise, of a word tokenizer: bytes that spell words without an entry, and words of one letter.
+  enum class Spelling : char { none, inside, letter };  // A letter (or digit) may be a word by itself: "I".
+  std::vector<Spelling> spelling_;
 };
 
 // The rows of a text that grows, one a token at the same cost wherever it stands; those of prefix_rows(), bit by bit.
@@ -61,7 +64,9 @@ class TokenCursor {
  private:
   const TokenFeatures* features_;
   std::optional<FeatureCursor> natural_;
-  std::optional<FeatureCursor> before_n_;  // As it was before the last token, if that ends in n.
+  std::optional<FeatureCursor> before_n_;       // As it was before the last token, if that ends in n,
+  std::optional<FeatureCursor> before_letter_;  // or if that is a letter that begins a word, and so may be all of it.
+  bool in_spelled_word_ = false;
   TokenId last_ = 0;
   std::optional<SentenceCursor> sentence_;
 };

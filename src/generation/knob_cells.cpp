@@ -14,10 +14,10 @@ namespace {
 
 constexpr double kScalarSteps = 100.0;  // Values of a scalar that are nearer to each other count as one.
 
-// The word that a token is: without the space before it, and as the lexicon has it.
-std::string word_of(std::string_view token, const Lexicon& lexicon) {
+// The word that a token of a tokenizer is: without the space before it and, for the lexicon, as that has it.
+std::string word_of(std::string_view token, const Knob& knob, const Lexicon& lexicon) {
   const std::string word(token.substr(std::min(token.find_first_not_of(' '), token.size())));
-  return lexicon.find(word) == nullptr ? lower_case(word) : word;
+  return knob.kind != KnobKind::distribution && lexicon.find(word) == nullptr ? lower_case(word) : word;
 }
 
 // What a word says of a knob; nothing if it says nothing.
@@ -62,9 +62,10 @@ std::optional<TokenCells> KnobCells::cells_of(Stated stated) const {
   std::vector<std::size_t> knob_of_cell = {0};  // One that it speaks of.
   for (std::size_t id = Vocabulary::kEos + 1; id < words.size(); ++id) {
     std::vector<std::optional<int>> what(knobs.size());
-    const std::string word = model_.tokenizer() == nullptr ? words[id] : word_of(words[id], lexicon);
     for (std::size_t k = 0; k < knobs.size(); ++k) {
-      if ((stated >> k & 1) != 0) what[k] = said(knobs[k], word, lexicon);
+      if ((stated >> k & 1) == 0) continue;
+      const std::string word = model_.tokenizer() == nullptr ? words[id] : word_of(words[id], knobs[k], lexicon);
+      what[k] = said(knobs[k], word, lexicon);
     }
     const auto first = std::ranges::find_if(what, [](const auto& value) { return value.has_value(); });
     if (first == what.end()) continue;

@@ -238,13 +238,13 @@ void LanguageModel::set_seen(std::vector<bool> seen) {
 }
 
 LanguageModel LanguageModel::with_words(const std::vector<LexiconEntry>& words) const {
+  if (tokenizer() != nullptr) {
+    throw Error("words can be added to a model of the synthetic corpus only; this one has a tokenizer of its own");
+  }
   if (!options().output_features) {
     throw Error(
         "words can be added to a model whose output rows read features, and this one's do not; train with the preset "
         "semfuse, or with model.output_features=true");
-  }
-  if (tokenizer() != nullptr) {
-    throw Error("words can be added to a model of the synthetic corpus only; this one has a tokenizer of its own");
   }
   std::vector<std::string> entries = vocabulary().entries();
   std::vector<LexiconEntry> lexicon = feature_bank().lexicon().entries();

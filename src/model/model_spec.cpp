@@ -12,6 +12,7 @@
 #include "features/feature_bank_access.h"
 #include "features/knob_index.h"
 #include "features/natural_bank.h"
+#include "features/text_labels.h"
 #include "io/base64.h"
 #include "io/json.h"
 #include "io/quoted_text.h"
@@ -402,6 +403,7 @@ ModelSpec parse_model_spec(const Metadata& metadata, const std::string& origin) 
   if (options.fusion && names != bank.names()) {
     refuse_model(origin, "metadata spec names other features than this version computes");
   }
+  checked("spec", origin, [&] { return TextLabels(options.knobs, bank), true; });  // Knobs of features that it has.
   return found;
 }
 

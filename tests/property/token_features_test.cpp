@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <random>
@@ -81,6 +82,25 @@ TEST_P(TokenFeaturesOf, OneAtATimeAsAtOnce) {
     EXPECT_EQ(features.prefix_rows(ids).values, prefix);
     EXPECT_EQ(rows_one_at_a_time(features, ids), prefix);
   }
+}
+
+// A word of one letter at the beginning of a text is a byte, as the first letter of a word without an entry is.
+TEST(TokenFeatures, KnowAWordOfOneLetter) {
+  const Tokenizer tokenizer = tokenizer_of(TokenizerKind::words);
+  const Vocabulary vocabulary = tokenizer.vocabulary();
+  const FeatureBank bank = english_bank();
+  const TokenFeatures features(bank, vocabulary, &tokenizer);
+  const auto place = std::find(bank.names().begin(), bank.names().end(), "first_person") - bank.names().begin();
+  const auto first_person = [&](const std::string& text, std::size_t row) {
+    return features.text_rows(ids_of(tokenizer, text)).row(row)[place];
+  };
+  ASSERT_EQ(tokenizer.encode("I").size(), 1U);
+  EXPECT_EQ(first_person("I like the soup.", 1), 1.0f);
+  EXPECT_EQ(first_person("I like the soup.", 2), 0.0f);
+  ASSERT_EQ(tokenizer.encode("Iqx").size(), 3U);
+  EXPECT_EQ(first_person("Iqx like the soup.", 2), 0.0f);
+  EXPECT_EQ(first_person("Iqx like the soup.", 3), 0.0f);
+  EXPECT_EQ(first_person("Iqx like the soup.", 4), 0.0f);
 }
 
 TEST_P(TokenFeaturesOf, PreparedDataHoldThem) {

@@ -62,6 +62,18 @@ TEST(TextLabels, WithoutFeaturesWordsAreThoseOfSentences) {
   EXPECT_EQ(labels[2].label, 1U);
 }
 
+TEST(TextLabels, LastWordsAreReadAsTheyAreWritten) {
+  const FeatureBank bank = natural_bank();
+  const TextLabels reader({parse_knob("end: distribution of final_mark over OK Bye ...")}, bank);
+  std::vector<KnobLabel> labels;
+  for (const auto& [text, label] : {std::pair("It is OK", 0U), {"Now Bye", 1U}, {"Well ...", 2U}}) {
+    reader.read(text, labels);
+    EXPECT_EQ(labels[0].label, label) << text;
+  }
+  reader.read("It is ok", labels);
+  EXPECT_FALSE(labels[0].label);
+}
+
 TEST(TextLabels, RefusesSharesOfWhatIsNoFeature) {
   const FeatureBank bank = natural_bank(), none(Lexicon({}), {.bank = FeatureSet::none});
   EXPECT_THAT([&] { TextLabels({parse_knob("p: scalar of share pst from 0 to 1")}, bank); },
