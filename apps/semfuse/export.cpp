@@ -19,8 +19,9 @@ struct Options {
 int run(const Options& options) {
   const Checkpoint checkpoint = load_checkpoint(options.run);
   export_model(options.to, checkpoint);
-  Terminal(stdout).print(fmt::format("{}: model.safetensors with {} parameters, config.json, vocab.txt\n",
-                                     printable(options.to), with_separators(checkpoint.model.parameter_count())));
+  Terminal(stdout).print(fmt::format("{}: model.safetensors with {} parameters, config.json, {}\n",
+                                     printable(options.to), with_separators(checkpoint.model.parameter_count()),
+                                     checkpoint.model.tokenizer() != nullptr ? "tokenizer.json" : "vocab.txt"));
   return 0;
 }
 
@@ -30,7 +31,8 @@ Command export_command(CommandLine& program) {
   CommandLine* app = program.add_subcommand("export", "Write a model for other programs, such as PyTorch");
   const auto options = std::make_shared<Options>();
   app->add_option("RUN_OR_FILE", options->run, "A run folder or its model.safetensors")->required();
-  app->add_option("--to", options->to, "Folder for model.safetensors, config.json and vocab.txt")
+  app->add_option("--to", options->to,
+                  "Folder for model.safetensors, config.json and vocab.txt, or tokenizer.json of a model of files")
       ->type_name("DIR")
       ->required();
   app->footer(
