@@ -59,13 +59,30 @@ std::vector<std::string> absolute(const std::vector<std::string>& files) {
   return paths;
 }
 
+// Whether --set names the key.
+bool says(const Options& options, std::string_view key) {
+  return std::any_of(options.settings.begin(), options.settings.end(), [&](std::string_view setting) {
+    setting = setting.substr(0, setting.find_first_of(" ="));
+    return setting == key;
+  });
+}
+
 // Columns become knobs unless it is said which knobs there are. A configuration of a run says it, if none too.
 bool makes_knobs(const Options& options, const Experiment& experiment) {
   const bool asked = !options.data.empty() || !experiment.data.labels.empty();
-  const bool said = std::any_of(options.settings.begin(), options.settings.end(),
-                                [](const std::string& setting) { return setting.starts_with("model.knobs"); });
   return experiment.data.kind == DataKind::files && experiment.model.knobs.empty() && experiment.init.empty() &&
-         asked && !said;
+         asked && !says(options, "model.knobs");
+}
+
+// The preset for texts of one's own knows no file, so what depends on how many texts there are follows from the file,
+// unless somebody says it.
+void fit_to_data(const Options& options, Experiment& experiment) {
+  if (options.data.empty() || options.preset || options.config || options.init) return;
+  if (says(options, "training.epochs")) return;
+  const DataFit fit = fit_for(estimated_texts(experiment.data), experiment.training);
+  experiment.training.epochs = fit.epochs;
+  if (!says(options, "training.batch")) experiment.training.batch = fit.batch;
+  if (fit.dropout && !says(options, "model.dropout")) experiment.model.dropout = *fit.dropout;
 }
 
 Experiment resolved_experiment(const Options& options) {
@@ -96,6 +113,7 @@ Experiment resolved_experiment(const Options& options) {
   if (experiment.data.kind != DataKind::files) options.table.require_none();
   options.table.apply_to(experiment.data);
   validate(experiment);
+  fit_to_data(options, experiment);
   if (makes_knobs(options, experiment)) {
     const ColumnKnobs found = column_knobs(experiment.data);
     experiment.model.knobs = found.knobs;

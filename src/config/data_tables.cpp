@@ -7,6 +7,7 @@
 
 #include "core/nearest_word.h"
 #include "data/data_description.h"
+#include "data/record_reader.h"
 #include "io/quoted_text.h"
 #include "semfuse/error.h"
 
@@ -41,6 +42,13 @@ void check_label(const std::string& label, const DataDescription& description) {
                           did_you_mean(label, names)));
 }
 
+constexpr std::uint64_t kSampledTexts = 5'000;
+constexpr std::uint64_t kFewTexts = 10'000;
+constexpr std::size_t kBatchOfFewTexts = 32;
+constexpr std::uint64_t kWantedSteps = 500;  // Fewer leave a new model without words.
+constexpr std::uint64_t kMostEpochs = 15;    // More only make it know its texts by heart.
+constexpr double kDropoutOfFewTexts = 0.1;
+
 }  // namespace
 
 TableOptions table_options(const DataOptions& data) {
@@ -73,6 +81,25 @@ ColumnKnobs column_knobs(const DataOptions& data) {
     }
   }
   return result;
+}
+
+std::uint64_t estimated_texts(const DataOptions& data) {
+  RecordReader reader({data.train.begin(), data.train.end()},
+                      {.text_column = data.text, .skip_bad = true, .table = table_options(data)});
+  Record record;
+  while (reader.counts().texts < kSampledTexts) {
+    if (!reader.next(record)) return reader.counts().texts;
+  }
+  const double rest = static_cast<double>(reader.bytes_total()) / static_cast<double>(reader.bytes_read());
+  return static_cast<std::uint64_t>(static_cast<double>(kSampledTexts) * std::max(rest, 1.0));
+}
+
+DataFit fit_for(std::uint64_t texts, const TrainingOptions& usual) {
+  DataFit fit{.batch = texts < kFewTexts ? kBatchOfFewTexts : usual.batch, .epochs = usual.epochs, .dropout = {}};
+  const std::uint64_t steps = std::max<std::uint64_t>((texts + fit.batch - 1) / fit.batch, 1);
+  fit.epochs = std::max<std::size_t>(usual.epochs, std::min((kWantedSteps + steps - 1) / steps, kMostEpochs));
+  if (fit.epochs > usual.epochs) fit.dropout = kDropoutOfFewTexts;
+  return fit;
 }
 
 }  // namespace semfuse
