@@ -12,7 +12,7 @@ NO_ASLR := $(shell setarch -R true 2>/dev/null && echo setarch -R)
 .PHONY: help deps needed build demo test test-long asan tsan fuzz bench format lint install clean
 
 help:
-	@echo 'make demo        install what is missing, build, train a model, turn its knobs'
+	@echo 'make demo        install what is missing, build, train two models, turn their knobs'
 	@echo 'make build       program and library; the program is build/release/bin/semfuse'
 	@echo 'make test        the fast tests: library under sanitizers, programs as released'
 	@echo 'make test-long   long tests, make asan, make tsan, $(FUZZ_SECONDS) s of each fuzz target'
@@ -47,6 +47,10 @@ demo: build
 	build/release/bin/semfuse generate build/demo --n 3 --knob polarity=0.1
 	build/release/bin/semfuse generate build/demo --n 3 --knob polarity=0.9 --knob 'mark=!:1'
 	build/release/bin/semfuse sweep build/demo --knob polarity --levels 5 --n 500
+	@build/release/bin/semfuse train $(if $(wildcard build/everyday/config.toml),--resume,--preset everyday --set training.epochs=4 --out) build/everyday
+	build/release/bin/semfuse generate build/everyday --n 10 --knob length=5 --knob 'mark=?:1'
+	build/release/bin/semfuse generate build/everyday --n 10 --knob length=11 --knob 'mark=.:1'
+	build/release/bin/semfuse generate build/everyday --n 10 --knob length=4 --knob 'mark=!:1'
 
 # Every unit test runs under sanitizers; those of numbers also as the release computes them.
 test: needed-test build
