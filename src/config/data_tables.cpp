@@ -42,7 +42,8 @@ void check_label(const std::string& label, const DataDescription& description) {
                           did_you_mean(label, names)));
 }
 
-constexpr std::uint64_t kSampledTexts = 5'000;
+constexpr std::uint64_t kSampledBytes = std::uint64_t{4}
+                                        << 20;  // Of the files; a reader is some 100 KB ahead of its texts.
 constexpr std::uint64_t kFewTexts = 10'000;
 constexpr std::size_t kBatchOfFewTexts = 32;
 constexpr std::uint64_t kWantedSteps = 500;  // Fewer leave a new model without words.
@@ -87,11 +88,11 @@ std::uint64_t estimated_texts(const DataOptions& data) {
   RecordReader reader({data.train.begin(), data.train.end()},
                       {.text_column = data.text, .skip_bad = true, .table = table_options(data)});
   Record record;
-  while (reader.counts().texts < kSampledTexts) {
+  while (reader.bytes_read() < kSampledBytes || reader.bytes_read() == reader.bytes_total()) {
     if (!reader.next(record)) return reader.counts().texts;
   }
   const double rest = static_cast<double>(reader.bytes_total()) / static_cast<double>(reader.bytes_read());
-  return static_cast<std::uint64_t>(static_cast<double>(kSampledTexts) * std::max(rest, 1.0));
+  return static_cast<std::uint64_t>(static_cast<double>(reader.counts().texts) * std::max(rest, 1.0));
 }
 
 DataFit fit_for(std::uint64_t texts, const TrainingOptions& usual) {
