@@ -17,13 +17,26 @@
 namespace semfuse {
 namespace {
 
-// The place of a field: called with Experiment& or const Experiment&.
+// Where a field of an experiment is. A plain function, so that what is done with fields of one type is compiled once,
+// not once a key.
+template <typename T>
+using Field = T& (*)(Experiment&);
+
 // NOLINTBEGIN(bugprone-macro-parentheses): a member's name takes none.
-#define SEMFUSE_FIELD(path)       \
-  [](auto& experiment) -> auto& { \
-    return experiment.path;       \
+#define SEMFUSE_FIELD(path)              \
+  [](Experiment & experiment) -> auto& { \
+    return experiment.path;              \
   }
 // NOLINTEND(bugprone-macro-parentheses)
+
+template <typename T>
+const T& read(Field<T> field, const Experiment& experiment) {
+  return field(const_cast<Experiment&>(experiment));  // Nothing is written through it.
+}
+
+Key new_key(std::string_view section, std::string_view name, std::string_view explanation) {
+  return {.section = std::string(section), .name = std::string(name), .explanation = std::string(explanation)};
+}
 
 Complaint wants(std::string_view what, const Value& value) {
   return fmt::format("wants {}, got {}", what, describe(value));
@@ -50,14 +63,13 @@ struct Interval {
   std::string text() const { return fmt::format("{}{}, {}{}", open, low, high, close); }
 };
 
-template <typename Field>
-Key whole_number(std::string section, std::string name, std::uint64_t low, std::uint64_t high, Field field,
-                 std::string explanation) {
+Key whole_number(std::string_view section, std::string_view name, std::uint64_t low, std::uint64_t high,
+                 Field<std::uint64_t> field, std::string_view explanation) {
   const auto complain = [=](auto number) {
     return fmt::format("is {}; it must be a whole number from {} to {}", number, low, high);
   };
-  Key key{.section = std::move(section), .name = std::move(name), .explanation = std::move(explanation)};
-  key.get = [=](const Experiment& experiment) { return Value{static_cast<std::int64_t>(field(experiment))}; };
+  Key key = new_key(section, name, explanation);
+  key.get = [=](const Experiment& experiment) { return Value{static_cast<std::int64_t>(read(field, experiment))}; };
   key.assign = [=](Experiment& experiment, const Value& value) -> Complaint {
     const auto* number = value.as<std::int64_t>();
     if (number == nullptr) return wants("a whole number", value);
@@ -66,17 +78,17 @@ Key whole_number(std::string section, std::string name, std::uint64_t low, std::
     return std::nullopt;
   };
   key.check = [=](const Experiment& experiment) -> Complaint {
-    const auto number = field(experiment);
+    const auto number = read(field, experiment);
     if (number < low || number > high) return complain(number);
     return std::nullopt;
   };
   return key;
 }
 
-template <typename Field>
-Key number(std::string section, std::string name, Interval interval, Field field, std::string explanation) {
-  Key key{.section = std::move(section), .name = std::move(name), .explanation = std::move(explanation)};
-  key.get = [=](const Experiment& experiment) { return Value{field(experiment)}; };
+Key number(std::string_view section, std::string_view name, Interval interval, Field<double> field,
+           std::string_view explanation) {
+  Key key = new_key(section, name, explanation);
+  key.get = [=](const Experiment& experiment) { return Value{read(field, experiment)}; };
   key.assign = [=](Experiment& experiment, const Value& value) -> Complaint {
     const std::optional<double> wanted = number_of(value);
     if (!wanted) return wants("a number", value);
@@ -84,7 +96,7 @@ Key number(std::string section, std::string name, Interval interval, Field field
     return std::nullopt;
   };
   key.check = [=](const Experiment& experiment) -> Complaint {
-    const double x = field(experiment);
+    const double x = read(field, experiment);
     if (!interval.contains(x)) return fmt::format("is {}; it must be in {}", x, interval.text());
     // The arithmetic is in single precision, where 0.9999999999 is 1 and 1e-60 is 0.
     const auto rounded = static_cast<float>(x);
@@ -94,10 +106,9 @@ Key number(std::string section, std::string name, Interval interval, Field field
   return key;
 }
 
-template <typename Field>
-Key boolean(std::string section, std::string name, Field field, std::string explanation) {
-  Key key{.section = std::move(section), .name = std::move(name), .explanation = std::move(explanation)};
-  key.get = [=](const Experiment& experiment) { return Value{field(experiment)}; };
+Key boolean(std::string_view section, std::string_view name, Field<bool> field, std::string_view explanation) {
+  Key key = new_key(section, name, explanation);
+  key.get = [=](const Experiment& experiment) { return Value{read(field, experiment)}; };
   key.assign = [=](Experiment& experiment, const Value& value) -> Complaint {
     const auto* truth = value.as<bool>();
     if (truth == nullptr) return wants("true or false", value);
@@ -109,10 +120,11 @@ Key boolean(std::string section, std::string name, Field field, std::string expl
 }
 
 // One of a few named values.
-template <typename Field, typename T, std::size_t size>
-Key choice(std::string section, std::string name, std::array<T, size> choices, Field field, std::string explanation) {
-  Key key{.section = std::move(section), .name = std::move(name), .explanation = std::move(explanation)};
-  key.get = [=](const Experiment& experiment) { return Value{std::string(to_string(field(experiment)))}; };
+template <typename T, std::size_t size>
+Key choice(std::string_view section, std::string_view name, std::array<T, size> choices,
+           std::type_identity_t<Field<T>> field, std::string_view explanation) {
+  Key key = new_key(section, name, explanation);
+  key.get = [=](const Experiment& experiment) { return Value{std::string(to_string(read(field, experiment)))}; };
   key.assign = [=](Experiment& experiment, const Value& value) -> Complaint {
     const auto* text = value.as<std::string>();
     std::vector<std::string> names;
@@ -131,10 +143,9 @@ Key choice(std::string section, std::string name, std::array<T, size> choices, F
   return key;
 }
 
-template <typename Field>
-Key text(std::string section, std::string name, Field field, std::string explanation) {
-  Key key{.section = std::move(section), .name = std::move(name), .explanation = std::move(explanation)};
-  key.get = [=](const Experiment& experiment) { return Value{field(experiment)}; };
+Key text(std::string_view section, std::string_view name, Field<std::string> field, std::string_view explanation) {
+  Key key = new_key(section, name, explanation);
+  key.get = [=](const Experiment& experiment) { return Value{read(field, experiment)}; };
   key.assign = [=](Experiment& experiment, const Value& value) -> Complaint {
     const auto* wanted = value.as<std::string>();
     if (wanted == nullptr) return wants("a text", value);
@@ -146,12 +157,12 @@ Key text(std::string section, std::string name, Field field, std::string explana
 }
 
 // A single text is a list of one.
-template <typename Field>
-Key texts(std::string section, std::string name, Field field, std::string explanation) {
-  Key key{.section = std::move(section), .name = std::move(name), .explanation = std::move(explanation)};
+Key texts(std::string_view section, std::string_view name, Field<std::vector<std::string>> field,
+          std::string_view explanation) {
+  Key key = new_key(section, name, explanation);
   key.get = [=](const Experiment& experiment) {
     std::vector<Value> list;
-    for (const std::string& item : field(experiment)) list.push_back({item});
+    for (const std::string& item : read(field, experiment)) list.push_back({item});
     return Value{std::move(list)};
   };
   key.assign = [=](Experiment& experiment, const Value& value) -> Complaint {
@@ -166,7 +177,7 @@ Key texts(std::string section, std::string name, Field field, std::string explan
     return std::nullopt;
   };
   key.check = [=](const Experiment& experiment) -> Complaint {
-    for (const std::string& item : field(experiment)) {
+    for (const std::string& item : read(field, experiment)) {
       if (item.empty()) return "has an empty text; leave it out";
       if (item.find('\0') != item.npos) return fmt::format("has {}, which is no name", quoted_text(item));
     }
@@ -175,8 +186,8 @@ Key texts(std::string section, std::string name, Field field, std::string explan
   return key;
 }
 
-Key format_key(std::string explanation) {
-  Key key = text("data", "format", SEMFUSE_FIELD(data.format), std::move(explanation));
+Key format_key(std::string_view explanation) {
+  Key key = text("data", "format", SEMFUSE_FIELD(data.format), explanation);
   key.check = [](const Experiment& experiment) -> Complaint {
     const std::string& format = experiment.data.format;
     if (format.empty()) return std::nullopt;
@@ -191,8 +202,8 @@ Key format_key(std::string explanation) {
   return key;
 }
 
-Key centers_key(std::string explanation) {
-  Key key{.section = "features", .name = "centers", .explanation = std::move(explanation)};
+Key centers_key(std::string_view explanation) {
+  Key key = new_key("features", "centers", explanation);
   key.get = [](const Experiment& experiment) {
     const auto& centers = experiment.features.centers;
     return Value{std::vector<Value>{{centers[0]}, {centers[1]}, {centers[2]}}};
@@ -218,9 +229,9 @@ Key centers_key(std::string explanation) {
   return key;
 }
 
-Key held_out_key(std::string explanation) {
+Key held_out_key(std::string_view explanation) {
   static constexpr std::string_view kWanted = "an array of words or \"random\" or \"random-classes\"";
-  Key key{.section = "corpus", .name = "held_out", .explanation = std::move(explanation)};
+  Key key = new_key("corpus", "held_out", explanation);
   key.get = [](const Experiment& experiment) {
     std::vector<Value> words;
     for (const std::string& word : synthetic_corpus_options(experiment).held_out) words.push_back({word});
@@ -259,9 +270,9 @@ Key held_out_key(std::string explanation) {
   return key;
 }
 
-Key knobs_key(std::string explanation) {
+Key knobs_key(std::string_view explanation) {
   static constexpr std::string_view kWanted = "an array of texts such as \"polarity: probability of polarity\"";
-  Key key{.section = "model", .name = "knobs", .explanation = std::move(explanation)};
+  Key key = new_key("model", "knobs", explanation);
   key.get = [](const Experiment& experiment) {
     std::vector<Value> knobs;
     for (const Knob& knob : experiment.model.knobs) knobs.push_back({to_string(knob)});
@@ -296,10 +307,10 @@ Key knobs_key(std::string explanation) {
 }
 
 // Something built in by its name, `builtin` for one, or a file of it.
-template <typename Field>
-Key source(std::string section, std::string name, std::string builtin, Field field, std::string explanation) {
-  Key key{.section = std::move(section), .name = name, .explanation = std::move(explanation)};
-  key.get = [=](const Experiment& experiment) { return Value{field(experiment)}; };
+Key source(std::string_view section, std::string_view name, std::string_view builtin, Field<std::string> field,
+           std::string_view explanation) {
+  Key key = new_key(section, name, explanation);
+  key.get = [=](const Experiment& experiment) { return Value{read(field, experiment)}; };
   key.assign = [=](Experiment& experiment, const Value& value) -> Complaint {
     const auto* text = value.as<std::string>();
     if (text == nullptr) return wants(fmt::format("the name of a {} or its file", name), value);
@@ -307,7 +318,7 @@ Key source(std::string section, std::string name, std::string builtin, Field fie
     return std::nullopt;
   };
   key.check = [=](const Experiment& experiment) -> Complaint {
-    const std::string& text = field(experiment);
+    const std::string& text = read(field, experiment);
     if (text.empty()) return fmt::format("is empty; it must be \"{}\" or the name of a file", builtin);
     // One with a zero byte is no name of a file.
     if (text.find('\0') == std::string::npos) return std::nullopt;
