@@ -65,6 +65,11 @@ class Tokenizer {
   std::string decode(std::span<const TokenId> ids) const;
   std::string decode(std::span<const Token> tokens) const;
 
+  // A copy with more words, whose ids are appended; a text that has them is then cut otherwise. `surfaces` are as those
+  // of the tokenizer: with the space before a word, if there is one. Throws Error unless it is of words, and for a
+  // surface that it has already or would never cut in one piece.
+  Tokenizer with_words(std::span<const std::string> surfaces) const;
+
   // A tokenizer.json for Hugging Face's `tokenizers`, which gives the same ids for every text that is UTF-8. The three
   // special entries are in its vocabulary only, so that it too takes "<eos>" in a text for text.
   std::string to_json() const;

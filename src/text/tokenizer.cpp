@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <limits>
+#include <unordered_set>
 #include <utility>
 
 #include "io/file.h"
+#include "io/quoted_text.h"
 #include "semfuse/error.h"
 #include "text/tokenizer_state.h"
 #include "text/word_splitter.h"
@@ -117,6 +119,31 @@ std::string Tokenizer::decode(std::span<const Token> tokens) const {
   std::string text;
   for (std::size_t i = 0; i < tokens.size(); ++i) text += state_->surface(tokens[i].id, i);
   return text;
+}
+
+Tokenizer Tokenizer::with_words(std::span<const std::string> surfaces) const {
+  if (kind() != TokenizerKind::words) {
+    throw Error(
+        fmt::format("words can be added to a tokenizer of words only, and this one is of {}", to_string(kind())));
+  }
+  TokenizerParts parts = state_->parts;
+  if (surfaces.size() > kMaxTokenizerSize - parts.surfaces.size()) {
+    throw Error(fmt::format("a tokenizer has at most {} entries; add fewer words", kMaxTokenizerSize));
+  }
+  std::unordered_set<std::string_view> added;
+  for (const std::string& surface : surfaces) {
+    if (surface.size() < 2 || first_word_length(surface) != surface.size()) {
+      throw Error(
+          fmt::format("{} is not one word to the tokenizer; add words without spaces, of letters only or digits "
+                      "only",
+                      quoted_text(surface)));
+    }
+    if (state_->words->find(surface) >= 0 || !added.insert(surface).second) {
+      throw Error(fmt::format("the tokenizer has {} already; leave it out", quoted_text(surface)));
+    }
+    parts.surfaces.push_back(surface);
+  }
+  return Tokenizer(std::make_shared<const State>(std::move(parts)));
 }
 
 std::string Tokenizer::to_json() const {

@@ -9,6 +9,7 @@
 
 #include "semfuse/error.h"
 #include "semfuse/grammar.h"
+#include "semfuse/tokenizer_trainer.h"
 #include "text/byte_characters.h"
 
 namespace semfuse {
@@ -98,6 +99,23 @@ TEST(TokenizerFile, SaysWhatIsWrong) {
   EXPECT_THAT(error_of(replaced(json, "\"<bos>\"", "\"<s>\"")), HasSubstr("entry 1 is \"<s>\", not \"<bos>\""));
   EXPECT_THAT(error_of(replaced(json, "\"a\": 100", "\"aa\": 100")), HasSubstr("entry 100 is \"aa\", not \"a\""));
   EXPECT_THAT(error_of(replaced(json, "\"<pad>\": 0", "\"<pad>\": 0, \"th\": 259")), HasSubstr("has 0 merges, not 1"));
+}
+
+TEST(WordTokenizer, TakesMoreWords) {
+  TokenizerTrainer trainer;
+  for (int i = 0; i < 2; ++i) trainer.add("the soup was good");
+  const Tokenizer tokenizer = trainer.make(TokenizerKind::words, 300);
+  const std::vector<std::string> more = {" superb", "superb", " 42"};
+  const Tokenizer larger = tokenizer.with_words(more);
+  EXPECT_EQ(larger.size(), tokenizer.size() + 3);
+  EXPECT_EQ(larger.encode(" superb").front().id, static_cast<TokenId>(tokenizer.size()));
+  EXPECT_EQ(larger.encode("the soup was superb").size(), 4U);
+  EXPECT_EQ(Tokenizer::parse(larger.to_json(), "t").to_json(), larger.to_json());
+  for (const std::string word : {" soup", "a b", "ice-cream", " x ", "", "x"}) {
+    EXPECT_THROW(tokenizer.with_words(std::vector<std::string>{word}), Error) << word;
+  }
+  EXPECT_THROW(tokenizer.with_words(std::vector<std::string>{"new", "new"}), Error);
+  EXPECT_THROW(Tokenizer::bytes().with_words(more), Error);
 }
 
 TEST(TokenSurfaces, OfATokenizerServeGrammars) {
