@@ -25,6 +25,7 @@
 #include "fuzz/tokenizer_entry.h"
 #include "fuzz/tokenizer_text_entry.h"
 #include "fuzz/training_checkpoint_entry.h"
+#include "fuzz/word_vectors_entry.h"
 #include "io/file.h"
 
 namespace semfuse {
@@ -124,6 +125,10 @@ TEST(FuzzReplay, Conllu) {
 
 TEST(FuzzReplay, Tagger) {
   replay("tagger", [](const Bytes& bytes) { return fuzz_tagger(bytes); });
+}
+
+TEST(FuzzReplay, WordVectors) {
+  replay("word_vectors", [](const Bytes& bytes) { return fuzz_word_vectors(bytes); });
 }
 
 TEST(FuzzReplay, Bank) {
