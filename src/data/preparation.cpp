@@ -2,17 +2,18 @@
 
 #include <fmt/format.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cstdlib>
+#include <set>
 
 #include "core/nearest_word.h"
 #include "core/thread_pool.h"
 #include "data/block_stages.h"
 #include "data/builtin_corpora.h"
+#include "data/held_out_words.h"
+#include "data/new_folder.h"
 #include "data/text_encoder.h"
 #include "data/text_hash.h"
 #include "features/feature_bank_access.h"
@@ -20,7 +21,6 @@
 #include "io/file.h"
 #include "io/json.h"
 #include "io/json_writer.h"
-#include "io/lock_file.h"
 #include "semfuse/error.h"
 #include "semfuse/tokenizer_trainer.h"
 
@@ -40,6 +40,7 @@ constexpr const char* kTokenizerFile = "tokenizer.json";
 constexpr const char* kReportFile = "report.json";
 constexpr const char* kTrainFolder = "train";
 constexpr const char* kValFolder = "val";
+constexpr const char* kHeldOutFolder = "held_out";  // Only if words are held out.
 
 struct ReportField {
   const char* name;
@@ -52,9 +53,12 @@ constexpr ReportField kReportFields[] = {{"train_texts", &PreparationReport::tra
                                          {"empty", &PreparationReport::empty},
                                          {"bad", &PreparationReport::bad}};
 
+constexpr const char* kHeldOutTexts = "held_out_texts";
+
 std::string to_json(const PreparationReport& report) {
   Json object = {{"format", kVersion}, {"text_column", report.text_column}};
   for (const ReportField& field : kReportFields) object[field.name] = report.*field.value;
+  if (report.held_out_texts > 0) object[kHeldOutTexts] = report.held_out_texts;
   return object.dump() + '\n';
 }
 
@@ -63,6 +67,7 @@ PreparationReport parse_report(const std::string& text, const std::string& origi
     const nlohmann::json object = parse_json(text, origin);
     PreparationReport report{.text_column = object.at("text_column").get<std::string>()};
     for (const ReportField& field : kReportFields) report.*field.value = object.at(field.name).get<std::uint64_t>();
+    if (object.contains(kHeldOutTexts)) report.held_out_texts = object[kHeldOutTexts].get<std::uint64_t>();
     return report;
   } catch (const nlohmann::json::exception&) {
     throw Error(fmt::format("{}: is damaged; remove its folder, it is made again", origin));
@@ -83,95 +88,41 @@ std::string identity_of(const fs::path& path) {
                      status.st_mtim.tv_sec, status.st_mtim.tv_nsec);
 }
 
-// A folder that gets its name when it is whole, and is gone if that never happens.
-class NewFolder {
- public:
-  explicit NewFolder(const fs::path& target) : target_(target) {
-    static std::atomic<unsigned> counter = 0;
-    std::error_code code;
-    fs::create_directories(target.parent_path(), code);
-    path_ = target;
-    path_ += fmt::format("{}{}-{}", kTemporaryMark, ::getpid(), counter++);
-    if (!fs::create_directory(path_, code) || code) {
-      throw Error(fmt::format("{}: cannot make the folder: {}; set SEMFUSE_CACHE to a folder that can be written",
-                              path_.string(), code ? code.message() : "something of that name is there"));
-    }
-    // Whoever can take the lock knows that nobody works here any more.
-    try {
-      lock_ = std::make_unique<LockFile>(path_ / kLock, "preparing data");
-    } catch (const Error&) {
-      fs::remove_all(path_, code);
-      throw;
-    }
-  }
-  ~NewFolder() {
-    std::error_code ignored;
-    lock_.reset();
-    if (!path_.empty()) fs::remove_all(path_, ignored);
-  }
-  NewFolder(const NewFolder&) = delete;
-  NewFolder& operator=(const NewFolder&) = delete;
-
-  const fs::path& path() const { return path_; }
-
-  void give_name() {
-    std::error_code code;
-    lock_.reset();
-    fs::remove(path_ / kLock, code);
-    fs::rename(path_, target_, code);
-    // Another process was quicker: what it made is the same.
-    if (code && fs::is_directory(target_)) return;
-    if (code) throw Error(fmt::format("{}: cannot give it its name: {}", target_.string(), code.message()));
-    path_.clear();
-  }
-
-  // Removes what others left that were killed. Never throws.
-  static void remove_abandoned(const fs::path& cache) {
-    std::error_code code;
-    for (const fs::directory_entry& entry : fs::directory_iterator(cache, code)) {
-      if (entry.path().filename().string().find(kTemporaryMark) == std::string::npos) continue;
-      try {
-        { const LockFile lock(entry.path() / kLock, "removing data"); }
-        fs::remove_all(entry.path(), code);
-      } catch (const Error&) {  // Somebody works there.
-      }
-    }
-  }
-
- private:
-  static constexpr const char* kLock = "lock";
-
-  fs::path target_;
-  fs::path path_;
-  std::unique_ptr<LockFile> lock_;
-};
-
 class Preparation {
  public:
-  explicit Preparation(const PreparationOptions& options) : options_(options), pool_(thread_count(options.threads)) {}
+  explicit Preparation(const PreparationOptions& options)
+      : options_(options), held_out_(options.held_out), pool_(thread_count(options.threads)) {}
 
   void run(const fs::path& folder) {
-    const Tokenizer tokenizer = options_.given ? *options_.given : make_tokenizer();
+    const Tokenizer tokenizer = options_.given ? *options_.given : with_held_out_words(make_tokenizer());
     write_atomically(folder / kTokenizerFile, tokenizer.to_json());
     for (const char* name : {kTrainFolder, kValFolder}) fs::create_directory(folder / name);
     const std::size_t num_features = options_.bank != nullptr ? options_.bank->size() : 0;
     ColumnWriter train(folder / kTrainFolder, num_features, options_.knobs, tokenizer.size());
     ColumnWriter val(folder / kValFolder, num_features, options_.knobs, tokenizer.size());
+    std::optional<ColumnWriter> held_out;
+    if (!held_out_.empty()) {
+      fs::create_directory(folder / kHeldOutFolder);
+      held_out.emplace(folder / kHeldOutFolder, num_features, options_.knobs, tokenizer.size());
+    }
     TextEncoderOptions encoding = {.max_length = options_.max_length,
                                    .cut = options_.cut,
                                    .skip_bad = options_.skip_bad,
                                    .val_share = options_.val.empty() ? options_.val_share : 0.0,
                                    .knobs = options_.knobs,
                                    .lexicon = options_.lexicon,
-                                   .bank = options_.bank};
-    if (!options_.train.empty()) encode(TextEncoder(tokenizer, encoding), options_.train, train, val);
+                                   .bank = options_.bank,
+                                   .held_out = &held_out_};
+    const Writers writers = {train, val, held_out ? &*held_out : nullptr};
+    if (!options_.train.empty()) encode(TextEncoder(tokenizer, encoding), options_.train, writers);
     if (!options_.val.empty()) {
       encoding.val_share = 1.0;
-      encode(TextEncoder(tokenizer, encoding), options_.val, train, val);
+      encode(TextEncoder(tokenizer, encoding), options_.val, writers);
     }
     require_texts();
     train.finish();
     val.finish();
+    if (held_out) held_out->finish();
     write_atomically(folder / kReportFile, to_json(report_));
   }
 
@@ -199,7 +150,7 @@ class Preparation {
       TokenizerTrainer& trainer = trainers[index / every % trainers.size()];
       for (const Record& record : block.records) {
         const bool is_val = options_.val.empty() && is_validation_text(record.text, options_.val_share);
-        if (!is_val) trainer.add(record.text);
+        if (!is_val && !held_out_.are_in(record.text)) trainer.add(record.text);
       }
     };
     const auto show = [&] {
@@ -211,19 +162,40 @@ class Preparation {
     return trainers[0].make(options_.tokenizer, options_.vocabulary);
   }
 
+  // So that they are tokens, whether the training texts have them or not.
+  Tokenizer with_held_out_words(Tokenizer tokenizer) const {
+    if (tokenizer.kind() != TokenizerKind::words) return tokenizer;
+    std::set<std::string> known(tokenizer.surfaces().begin(), tokenizer.surfaces().end());
+    std::vector<std::string> more;
+    for (const std::string& word : options_.held_out) {
+      for (const std::string& surface : surfaces_of(word)) {
+        if (surface.size() > 1 && known.insert(surface).second) more.push_back(surface);
+      }
+    }
+    return tokenizer.with_words(more);
+  }
+
+  struct Writers {
+    ColumnWriter& train;
+    ColumnWriter& val;
+    ColumnWriter* held_out;  // Null: no words are.
+  };
+
   // Blocks are cut by sizes, encoded by threads, and written in their order.
-  void encode(const TextEncoder& encoder, const std::vector<fs::path>& files, ColumnWriter& train, ColumnWriter& val) {
+  void encode(const TextEncoder& encoder, const std::vector<fs::path>& files, const Writers& writers) {
     RecordReader records = reader(files, encoder.columns());
     const std::size_t group = std::min(2 * pool_.num_threads(), kMostBlocks);
     std::vector<EncodedBlock> encoded(2 * group);
     const auto write = [&](std::size_t index) {
       const EncodedBlock block = std::move(encoded[index % encoded.size()]);
-      train.add(block.train);
+      writers.train.add(block.train);
+      if (writers.held_out != nullptr) writers.held_out->add(block.held_out);
+      report_.held_out_texts += block.held_out_texts;
       report_.train_texts += block.train_texts;
       report_.long_texts += block.long_texts;
       report_.bad += block.bad;
       if (report_.val_texts < kMostValTexts) {
-        val.add(block.val);
+        writers.val.add(block.val);
         report_.val_texts += block.val_texts;
       } else {
         report_.val_left_out += block.val_texts;
@@ -250,6 +222,10 @@ class Preparation {
     if (report_.train_texts == 0 && !options_.train.empty()) {
       throw Error(fmt::format("{}: holds no text to train on; name a file that does", where));
     }
+    if (!options_.held_out.empty() && !options_.train.empty() && report_.held_out_texts == 0) {
+      throw Error(fmt::format("{}: no text has one of the {} held-out words; hold out words that it has", where,
+                              options_.held_out.size()));
+    }
     if (report_.val_texts > 0) return;
     if (!options_.val.empty()) {
       throw Error(
@@ -261,6 +237,7 @@ class Preparation {
   }
 
   const PreparationOptions& options_;
+  HeldOutWords held_out_;
   ThreadPool pool_;
   PreparationReport report_;
 };
@@ -270,6 +247,9 @@ PreparedData open(const fs::path& folder, const PreparationOptions& options) {
   return {.tokenizer = Tokenizer::load(folder / kTokenizerFile),
           .train = std::make_shared<ColumnDataset>(folder / kTrainFolder, options.knobs),
           .val = std::make_shared<ColumnDataset>(folder / kValFolder, options.knobs),
+          .held_out = options.held_out.empty()
+                          ? nullptr
+                          : std::make_shared<ColumnDataset>(folder / kHeldOutFolder, options.knobs),
           .report = parse_report(read_text(report), report.string()),
           .fingerprint = {}};
 }
@@ -334,6 +314,8 @@ std::string fingerprint_of(const PreparationOptions& options) {
   for (const Knob& knob : options.knobs) all += fmt::format("\n{}", to_string(knob));
   all += identity_of(options.lexicon);
   if (options.bank != nullptr && options.bank->size() > 0) all += identity_of(*options.bank);
+  if (!options.held_out.empty()) all += "\nheld out";
+  for (const std::string& word : options.held_out) all += fmt::format("\n{} {}", word.size(), word);
   return fmt::format("{:016x}{:016x}", text_hash(all), text_hash("again " + all));
 }
 

@@ -30,6 +30,7 @@ struct PreparationOptions {
   std::vector<Knob> knobs;
   Lexicon lexicon{{}};                // What knobs of words read.
   const FeatureBank* bank = nullptr;  // Whose rows are made; null: none. Read by prepare() only.
+  std::vector<std::string> held_out;  // Texts with one of these words are a dataset of their own.
   std::size_t threads = 0;
   // Told how much of the work is done, from 0 to 1, now and then; false stops it with an Error.
   std::function<bool(double done)> on_progress;
@@ -44,6 +45,7 @@ struct PreparationReport {
   std::uint64_t long_texts = 0;    // Longer than max_length, and so split or cut.
   std::uint64_t empty = 0;         // Lines without a text.
   std::uint64_t bad = 0;           // Rows at fault that were left out.
+  std::uint64_t held_out_texts = 0;
   bool operator==(const PreparationReport&) const = default;
 };
 
@@ -51,6 +53,7 @@ struct PreparedData {
   Tokenizer tokenizer;
   std::shared_ptr<const ColumnDataset> train;
   std::shared_ptr<const ColumnDataset> val;
+  std::shared_ptr<const ColumnDataset> held_out;  // Null if no words are held out.
   PreparationReport report;
   std::string fingerprint;  // Of files and options: other data have another one.
   bool was_there = false;   // Found, not made.

@@ -97,7 +97,7 @@ void TextEncoder::add(std::span<const Token> tokens, std::span<const KnobLabel> 
 
 EncodedBlock TextEncoder::encode(const RecordBlock& block, const RecordReader& reader) const {
   EncodedBlock result;
-  RowBlock train{.block = result.train}, val{.block = result.val};
+  RowBlock train{.block = result.train}, val{.block = result.val}, held_out{.block = result.held_out};
   std::vector<Token> tokens;
   std::vector<KnobLabel> labels;
   for (const Record& record : block.records) {
@@ -106,9 +106,10 @@ EncodedBlock TextEncoder::encode(const RecordBlock& block, const RecordReader& r
       continue;
     }
     tokenizer_.encode(record.text, tokens);
+    const bool is_held_out = options_.held_out != nullptr && options_.held_out->are_in(record.text);
     const bool is_val = is_validation_text(record.text, options_.val_share);
-    add(tokens, labels, is_val ? val : train);
-    ++(is_val ? result.val_texts : result.train_texts);
+    add(tokens, labels, is_held_out ? held_out : is_val ? val : train);
+    ++(is_held_out ? result.held_out_texts : is_val ? result.val_texts : result.train_texts);
     if (tokens.size() + 2 > options_.max_length) ++result.long_texts;
   }
   return result;

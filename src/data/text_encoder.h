@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "data/column_dataset.h"
+#include "data/held_out_words.h"
 #include "data/record_reader.h"
 #include "features/text_labels.h"
 #include "features/token_features.h"
@@ -19,13 +20,16 @@ struct TextEncoderOptions {
   double val_share = 0.0;  // Of the texts, by their hash.
   std::vector<Knob> knobs;
   Lexicon lexicon{{}};
-  const FeatureBank* bank = nullptr;  // Whose rows are made; null: none. Must outlive the encoder.
+  const FeatureBank* bank = nullptr;       // Whose rows are made; null: none. Must outlive the encoder.
+  const HeldOutWords* held_out = nullptr;  // Likewise; null: none.
 };
 
 // What became of a block of records.
 struct EncodedBlock {
   ColumnWriter::Block train;
   ColumnWriter::Block val;
+  ColumnWriter::Block held_out;
+  std::uint64_t held_out_texts = 0;
   std::uint64_t train_texts = 0;
   std::uint64_t val_texts = 0;
   std::uint64_t long_texts = 0;
