@@ -49,6 +49,7 @@ struct FeatureOptions {
 
 class NaturalBank;     // Internal.
 class SentenceCursor;  // Internal.
+class WordVectors;     // Internal.
 
 // The paper's 22 predicates of a token in its sentence, as a FeatureSet computes them; those of natural text; or none.
 // Cheap enough to copy.
@@ -90,6 +91,7 @@ class FeatureBank {
   AttributeMemberships memberships_;
   bool graded_ = true;
   std::shared_ptr<const NaturalBank> natural_;  // Of FeatureSet::natural only.
+  std::shared_ptr<const WordVectors> vectors_;  // Null: words have none.
 };
 
 }  // namespace semfuse

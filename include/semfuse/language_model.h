@@ -124,9 +124,10 @@ class LanguageModel {
   const KnobSupport& knob_support() const;
   void set_knob_support(KnobSupport support);
 
-  // A copy that knows more words, each by its description alone: ids are appended, every other weight stays. Throws
-  // Error if the model's output rows do not read features, if a word is in the vocabulary already, or if the lexicon
-  // describes it differently.
+  // A copy that knows more words, each by its description alone: ids are appended, every other weight stays. With a
+  // tokenizer, which must be of words, a word has two ids: with a space before it, and without. If words have vectors,
+  // it has that of its spelling, or the mean of those that it is `like`. Throws Error if the model's output rows do not
+  // read features, if a word is in the vocabulary already, or if the lexicon describes it differently.
   LanguageModel with_words(const std::vector<LexiconEntry>& words) const;
 
  private:

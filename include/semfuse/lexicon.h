@@ -33,6 +33,9 @@ struct LexiconEntry {
   double polarity = 0.0;  // -1 negative ... +1 positive; of the known classes only adjectives have one.
   double strength = 0.0;  // 0 ... 1; of the known classes only intensifiers have one.
   std::map<std::string, double> more = {};  // Attributes of a user's own, in [-1, 1]; none is 0.
+  // Words that are used as it is. Only LanguageModel::with_words() reads them, of a model with word vectors: for words
+  // whose spelling does not say what they are.
+  std::vector<std::string> like = {};
 
   // By name, polarity and strength included; 0 if the word has no such attribute.
   double attribute(std::string_view name) const;
@@ -46,8 +49,8 @@ class Lexicon {
   explicit Lexicon(std::vector<LexiconEntry> entries);
 
   // Reads lines of tab-separated columns: a heading `word class polarity strength` (the last two may be missing, and
-  // attributes of any other name may follow), then a word each; an empty cell is 0, lines that begin with # and empty
-  // ones do not count. Throws Error as "origin:line: what" for anything else.
+  // attributes of any other name may follow, and `like`, words with commas between), then a word each; an empty cell is
+  // 0, lines that begin with # and empty ones do not count. Throws Error as "origin:line: what" for anything else.
   static Lexicon parse(std::string_view tsv, std::string_view origin);
   static Lexicon load(const std::filesystem::path& path);
 

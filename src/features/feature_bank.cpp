@@ -11,6 +11,7 @@
 #include "features/membership.h"
 #include "features/natural_bank.h"
 #include "features/sentence_cursor.h"
+#include "features/word_vectors.h"
 #include "semfuse/error.h"
 
 namespace semfuse {
@@ -317,6 +318,27 @@ FeatureBank FeatureBankAccess::of(std::shared_ptr<const NaturalBank> natural) {
   bank.options_.bank = FeatureSet::natural;
   bank.natural_ = std::move(natural);
   return bank;
+}
+
+std::size_t FeatureBankAccess::num_vector_columns(const FeatureBank& bank) {
+  return bank.vectors_ ? bank.vectors_->num_columns() : 0;
+}
+
+FeatureMatrix FeatureBankAccess::token_rows(const FeatureBank& bank, const Vocabulary& vocabulary) {
+  FeatureMatrix words = bank.word_rows(vocabulary);
+  if (!bank.vectors_) return words;
+  FeatureMatrix rows = {.num_rows = words.num_rows, .num_features = words.num_features + num_vector_columns(bank)};
+  for (std::size_t id = 0; id < words.num_rows; ++id) {
+    const auto row = std::span(words.values).subspan(id * words.num_features, words.num_features);
+    rows.values.insert(rows.values.end(), row.begin(), row.end());
+    const std::string& entry = vocabulary.entries()[id];
+    if (id > static_cast<std::size_t>(Vocabulary::kEos) && entry.size() > 1) {
+      const std::vector<float> vector = bank.vectors_->columns_of(entry);
+      rows.values.insert(rows.values.end(), vector.begin(), vector.end());
+    }
+    rows.values.resize((id + 1) * rows.num_features);
+  }
+  return rows;
 }
 
 FeatureBank FeatureBank::with_lexicon(Lexicon lexicon) const {

@@ -18,6 +18,7 @@ namespace semfuse {
 namespace {
 
 constexpr std::size_t kMaxLexiconBytes = std::size_t{64} << 20;
+constexpr std::string_view kLike = "like";
 const std::vector<std::string> kColumns = {"word", "class", "polarity", "strength"};
 
 std::vector<std::string_view> cells_of(std::string_view line) {
@@ -66,6 +67,25 @@ double parse_number(std::string_view column, std::string_view cell) {
   return number;
 }
 
+// "great, superb".
+std::vector<std::string> parse_like(std::string_view cell) {
+  std::vector<std::string> words;
+  if (cell.find_first_not_of(' ') == cell.npos) return words;
+  while (true) {
+    const std::size_t comma = std::min(cell.find(','), cell.size());
+    std::string_view word = cell.substr(0, comma);
+    word.remove_prefix(std::min(word.find_first_not_of(' '), word.size()));
+    word = word.substr(0, word.find_last_not_of(' ') + 1);
+    if (word.empty() || split_words(word) != Sentence{std::string(word)} ||
+        quoted_text(word) != fmt::format("\"{}\"", word)) {
+      throw Error(fmt::format("{} wants words with commas between, got {}", kLike, quoted_text(word)));
+    }
+    words.emplace_back(word);
+    if (comma == cell.size()) return words;
+    cell.remove_prefix(comma + 1);
+  }
+}
+
 // One line against the heading.
 LexiconEntry parse_entry(const std::vector<std::string_view>& columns, std::string_view line) {
   const std::vector<std::string_view> cells = cells_of(line);
@@ -94,6 +114,8 @@ LexiconEntry parse_entry(const std::vector<std::string_view>& columns, std::stri
       }
       entry.word_class = cells[i];
       has_class = true;
+    } else if (columns[i] == kLike) {
+      entry.like = parse_like(cells[i]);
     } else {
       const double number = parse_number(columns[i], cells[i]);
       if (columns[i] == "polarity") {

@@ -23,11 +23,12 @@ void PositionTable::reserve(std::size_t length) {
 
 FusedEmbedding::FusedEmbedding(ParameterLayout& layout, LinearList& linears, std::size_t vocab_size, std::size_t width,
                                std::size_t num_features, bool gated, bool learned_features,
-                               std::size_t num_request_columns, double scale)
+                               std::size_t num_request_columns, double scale, std::size_t num_vector_columns)
     : width_(width),
       scale_(scale),
       num_features_(num_features),
-      num_fused_(num_features + num_request_columns),
+      num_vector_columns_(num_vector_columns),
+      num_fused_(num_features + num_vector_columns + num_request_columns),
       learned_features_(learned_features && num_features > 0),
       table_(layout.add("tok.weight", {vocab_size, width})) {
   if (num_fused_ > 0) {
@@ -60,12 +61,13 @@ FusedEmbedding::Cache FusedEmbedding::allocate(const Batch& batch, Workspace& wo
 }
 
 void FusedEmbedding::join_requests(const Batch& batch, const Shard& shard, Matrix joined) const {
-  const std::size_t columns = num_fused_ - num_features_;
+  const std::size_t before = num_features_ + num_vector_columns_;
+  const std::size_t columns = num_fused_ - before;
   if (columns == 0) return;
   assert(batch.num_request_columns == 0 || batch.num_request_columns == columns);
   for (std::size_t s = shard.first_sentence; s < shard.first_sentence + shard.num_sentences; ++s) {
     for (std::size_t t = batch.first_token[s]; t < batch.first_token[s + 1]; ++t) {
-      float* target = joined.row(t - shard.first_token) + width_ + num_features_;
+      float* target = joined.row(t - shard.first_token) + width_ + before;
       if (batch.num_request_columns == 0) {
         std::fill_n(target, columns, 0.0f);
       } else {
@@ -88,6 +90,9 @@ void FusedEmbedding::forward(const Pass& pass, const Shard& shard, ConstMatrix p
     }
     if (fusion_)
       std::copy_n(pass.batch.feature_rows().row(shard.first_token + t), num_features_, embedded.row(t) + width_);
+    if (num_vector_columns_ > 0)
+      std::copy_n(vectors_.row(static_cast<std::size_t>(token)), num_vector_columns_,
+                  embedded.row(t) + width_ + num_features_);
   }
   join_requests(pass.batch, shard, embedded);
   if (fusion_) {

@@ -29,12 +29,14 @@ class FusedEmbedding {
   // each of its tokens. All but the positions enters times `scale`, and begins at 1 / scale of the usual.
   FusedEmbedding(ParameterLayout& layout, LinearList& linears, std::size_t vocab_size, std::size_t width,
                  std::size_t num_features, bool gated = true, bool learned_features = false,
-                 std::size_t num_request_columns = 0, double scale = 1.0);
+                 std::size_t num_request_columns = 0, double scale = 1.0, std::size_t num_vector_columns = 0);
+  // The vector of each token [vocab_size, num_vector_columns], which must stay where it is.
+  void set_vectors(ConstMatrix vectors) { vectors_ = vectors; }
   // If output rows read the feature map as they read the token table, it begins at the same scale.
   void initialise(InitialWeights& weights, bool makes_output_rows) const;
 
   ParameterId table() const { return table_; }
-  // The map W_s of the features and, in its last columns, of the request; only with one of them.
+  // The map W_s of the features, of the vectors and, in its last columns, of the request; only with one of them.
   ParameterId feature_map() const { return fusion_->projection.weight; }
 
   struct Cache {
@@ -67,7 +69,9 @@ class FusedEmbedding {
   std::size_t width_;
   double scale_;
   std::size_t num_features_;
-  std::size_t num_fused_;  // Features and columns of the request.
+  std::size_t num_vector_columns_;
+  std::size_t num_fused_;  // Features, columns of vectors and of the request.
+  ConstMatrix vectors_;
   bool learned_features_;
   ParameterId table_;
   std::optional<Fusion> fusion_;

@@ -9,6 +9,8 @@
 #include "core/nearest_word.h"
 #include "features/class_mass.h"
 #include "features/feature_bank_access.h"
+#include "features/word_vectors.h"
+#include "io/quoted_text.h"
 #include "model/forward_pass.h"
 #include "model/model_access.h"
 #include "semfuse/error.h"
@@ -22,6 +24,41 @@ std::string_view to_string(AttentionMask mask) {
 std::string_view to_string(NormPlace norm) {
   return norm == NormPlace::post ? "post" : "pre";
 }
+
+namespace {
+
+// With vectors for the words that are described as being like others.
+std::shared_ptr<const WordVectors> vectors_like(const std::shared_ptr<const WordVectors>& vectors,
+                                                const std::vector<LexiconEntry>& words) {
+  std::vector<std::string> described;
+  std::vector<float> rows;
+  for (const LexiconEntry& word : words) {
+    if (word.like.empty()) continue;
+    if (!vectors) {
+      throw Error(
+          fmt::format("\"{}\" is described as like another word, and the model has no word vectors; train with "
+                      "features.vectors, or leave the column like out",
+                      word.word));
+    }
+    std::vector<float> sum(vectors->width());
+    for (const std::string& other : word.like) {
+      if (!vectors->knows(other)) {
+        throw Error(
+            fmt::format("\"{}\" is described as like {}, which the word vectors know nothing of; name another "
+                        "word",
+                        word.word, quoted_text(other)));
+      }
+      const std::vector<float> row = vectors->vector_of(other);
+      for (std::size_t j = 0; j < sum.size(); ++j) sum[j] += row[j];
+    }
+    described.push_back(word.word);
+    rows.insert(rows.end(), sum.begin(), sum.end());
+  }
+  if (described.empty()) return vectors;
+  return std::make_shared<const WordVectors>(vectors->with(described, rows));
+}
+
+}  // namespace
 
 struct LanguageModel::State {
   ModelOptions options;
@@ -63,17 +100,19 @@ std::unique_ptr<LanguageModel::State> LanguageModel::make_state(const ModelOptio
   const std::size_t vocab_size = vocabulary.size();
   const std::size_t num_features = options.fusion ? bank.size() : 0;
   std::vector<float> word_features;
+  std::size_t num_vector_columns = 0;
   if (options.fusion) {
-    const FeatureMatrix rows =
-        features.learn_kernel ? FeatureBankAccess::ungraded(bank).word_rows(vocabulary) : bank.word_rows(vocabulary);
-    word_features = rows.values;
+    num_vector_columns = FeatureBankAccess::num_vector_columns(bank);
+    word_features =
+        FeatureBankAccess::token_rows(features.learn_kernel ? FeatureBankAccess::ungraded(bank) : bank, vocabulary)
+            .values;
   }
   std::unique_ptr<State> state(
       new State{.options = options,
                 .vocabulary = std::move(vocabulary),
                 .bank = std::move(bank),
                 .tokenizer = std::move(tokenizer),
-                .network{options, vocab_size, num_features, std::move(word_features), features},
+                .network{options, vocab_size, num_features, std::move(word_features), features, num_vector_columns},
                 .weights = {},
                 .seen = std::vector<bool>(vocab_size, true)});
   state->weights = ParameterBlock(state->network.layout());
@@ -238,33 +277,47 @@ void LanguageModel::set_seen(std::vector<bool> seen) {
 }
 
 LanguageModel LanguageModel::with_words(const std::vector<LexiconEntry>& words) const {
-  if (tokenizer() != nullptr) {
-    throw Error("words can be added to a model of the synthetic corpus only; this one has a tokenizer of its own");
+  if (tokenizer() != nullptr && tokenizer()->kind() != TokenizerKind::words) {
+    throw Error(
+        fmt::format("words can be added to a model whose tokens are words, and this one's are {}; train with "
+                    "text.tokenizer=words",
+                    to_string(tokenizer()->kind())));
   }
   if (!options().output_features) {
     throw Error(
-        "words can be added to a model whose output rows read features, and this one's do not; train with the preset "
-        "semfuse, or with model.output_features=true");
+        fmt::format("words can be added to a model whose output rows read features, and this one's do not; train "
+                    "with the preset {}, or with model.output_features=true",
+                    tokenizer() != nullptr ? "open-text" : "semfuse"));
   }
-  std::vector<std::string> entries = vocabulary().entries();
+  std::vector<std::string> added;
   std::vector<LexiconEntry> lexicon = feature_bank().lexicon().entries();
   for (const LexiconEntry& word : words) {
-    if (vocabulary().find(word.word)) {
+    const std::string spaced = " " + word.word;
+    if (vocabulary().find(tokenizer() != nullptr ? spaced : word.word)) {
       throw Error(fmt::format("the model knows \"{}\" already; leave it out", word.word));
     }
-    entries.push_back(word.word);
+    if (tokenizer() != nullptr) added.push_back(spaced);
+    if (!vocabulary().find(word.word)) added.push_back(word.word);
     const LexiconEntry* known = feature_bank().lexicon().find(word.word);
+    LexiconEntry described = word;
+    described.like.clear();  // Its vector says it.
     if (known == nullptr) {
-      lexicon.push_back(word);
-    } else if (!(*known == word)) {
+      lexicon.push_back(std::move(described));
+    } else if (!(*known == described)) {
       throw Error(
           fmt::format("the model's lexicon describes \"{}\" differently (a {}); use its description or another "
                       "word",
                       word.word, known->word_class));
     }
   }
-  LanguageModel larger = ModelAccess::unfilled(options(), Vocabulary(std::move(entries)),
-                                               FeatureBank(Lexicon(std::move(lexicon)), feature_bank().options()));
+  FeatureBank bank = FeatureBankAccess::with_vectors(feature_bank().with_lexicon(Lexicon(std::move(lexicon))),
+                                                     vectors_like(FeatureBankAccess::vectors(feature_bank()), words));
+  std::vector<std::string> entries = vocabulary().entries();
+  entries.insert(entries.end(), added.begin(), added.end());
+  std::optional<Tokenizer> larger_tokenizer;
+  if (tokenizer() != nullptr) larger_tokenizer = tokenizer()->with_words(added);
+  LanguageModel larger =
+      ModelAccess::unfilled(options(), Vocabulary(std::move(entries)), std::move(bank), std::move(larger_tokenizer));
   std::vector<bool> larger_seen = seen();
   larger_seen.resize(larger.vocabulary().size(), false);
   larger.set_seen(std::move(larger_seen));

@@ -13,6 +13,7 @@
 #include "features/knob_index.h"
 #include "features/natural_bank.h"
 #include "features/text_labels.h"
+#include "features/word_vectors.h"
 #include "io/base64.h"
 #include "io/json.h"
 #include "io/quoted_text.h"
@@ -196,6 +197,14 @@ std::shared_ptr<const NaturalBank> parse_natural(const Metadata& metadata, const
   });
 }
 
+std::shared_ptr<const WordVectors> parse_vectors(const Metadata& metadata, const std::string& origin) {
+  const auto found = metadata.find("vectors");
+  if (found == metadata.end()) return nullptr;
+  const std::optional<std::string> bytes = from_base64(found->second);
+  if (!bytes) refuse_model(origin, "metadata vectors is not base64");
+  return std::make_shared<const WordVectors>(WordVectors::parse(*bytes, origin + ": metadata vectors"));
+}
+
 OrderedJson options_json(const ModelOptions& options) {
   OrderedJson knobs = OrderedJson::array();
   for (const Knob& knob : options.knobs) knobs.push_back(to_string(knob));
@@ -351,11 +360,13 @@ ModelSpec spec_of(const LanguageModel& model) {
           .lexicon = model.feature_bank().lexicon(),
           .seen = model.seen(),
           .knob_support = model.knob_support(),
-          .natural = FeatureBankAccess::shared_natural(model.feature_bank())};
+          .natural = FeatureBankAccess::shared_natural(model.feature_bank()),
+          .vectors = FeatureBankAccess::vectors(model.feature_bank())};
 }
 
 FeatureBank ModelSpec::bank() const {
-  return natural ? FeatureBankAccess::of(natural) : FeatureBank(lexicon, features);
+  FeatureBank bank = natural ? FeatureBankAccess::of(natural) : FeatureBank(lexicon, features);
+  return FeatureBankAccess::with_vectors(std::move(bank), vectors);
 }
 
 Metadata to_metadata(const ModelSpec& spec) {
@@ -386,6 +397,7 @@ Metadata to_metadata(const ModelSpec& spec) {
     const Tagger* tagger = spec.natural->annotator().tagger();
     if (tagger != nullptr) metadata.emplace("tagger", to_base64(tagger->bytes()));
   }
+  if (spec.vectors) metadata.emplace("vectors", to_base64(spec.vectors->bytes()));
   return metadata;
 }
 
@@ -428,7 +440,8 @@ ModelSpec parse_model_spec(const Metadata& metadata, const std::string& origin, 
           .lexicon = std::move(lexicon),
           .seen = std::move(seen),
           .knob_support = parse_knob_support(metadata, options.knobs, origin),
-          .natural = std::move(natural)};
+          .natural = std::move(natural),
+          .vectors = parse_vectors(metadata, origin)};
 }
 
 }  // namespace semfuse

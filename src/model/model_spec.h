@@ -21,6 +21,7 @@ struct ModelSpec {
   KnobSupport knob_support = {};  // What training has shown of the scalar knobs.
   // Of FeatureSet::natural, with the same lexicon and options; else null.
   std::shared_ptr<const NaturalBank> natural = nullptr;
+  std::shared_ptr<const WordVectors> vectors = nullptr;  // Null: words have none.
 
   FeatureBank bank() const;
 };
@@ -30,7 +31,7 @@ ModelSpec spec_of(const LanguageModel& model);
 using Metadata = std::map<std::string, std::string>;
 
 // The entries "spec" (options and features, with a version), "tokenizer" or "vocabulary", "lexicon" and, if there is
-// something to say, "unseen", "knob_support", "declaration" and "tagger": mostly JSON, documented in
+// something to say, "unseen", "knob_support", "declaration", "tagger" and "vectors": mostly JSON, documented in
 // docs/file_formats.md. Throws Error if a word is not UTF-8.
 Metadata to_metadata(const ModelSpec& spec);
 

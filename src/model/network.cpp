@@ -17,17 +17,22 @@ std::optional<MembershipLayer> add_memberships(ParameterLayout& layout, std::siz
 }  // namespace
 
 Network::Network(const ModelOptions& options, std::size_t vocab_size, std::size_t num_features,
-                 std::vector<float> word_features, const FeatureOptions& features)
+                 std::vector<float> word_features, const FeatureOptions& features, std::size_t num_vector_columns)
     : options_(options),
       vocab_size_(vocab_size),
       num_features_(num_features),
+      num_vector_columns_(num_vector_columns),
       num_request_columns_(request_columns(options.knobs)),
       word_features_(std::move(word_features)),
       embedding_(layout_, linears_, vocab_size, options.width, num_features, options.gate, features.learn_kernel,
-                 num_request_columns_, options.scaled_embedding ? std::sqrt(static_cast<double>(options.width)) : 1.0),
+                 num_request_columns_, options.scaled_embedding ? std::sqrt(static_cast<double>(options.width)) : 1.0,
+                 num_vector_columns),
       memberships_(add_memberships(layout_, num_features, features)),
       encoder_(layout_, linears_, options) {
-  assert(word_features_.empty() || word_features_.size() == vocab_size * num_features);
+  assert(word_features_.empty() || word_features_.size() == vocab_size * num_word_columns());
+  assert(num_vector_columns == 0 || !memberships_);
+  if (num_vector_columns > 0 && !word_features_.empty())
+    embedding_.set_vectors(this->word_features().column_range(num_features, num_vector_columns));
   if (num_features > 0) feature_head_.emplace(linears_, options.width, options.feature_head, num_features);
 }
 

@@ -17,15 +17,20 @@ namespace semfuse {
 
 class Network {
  public:
-  // `num_features` is 0 for a model without fusion. `word_features` [vocab_size, num_features] are the rows lex(w) of
-  // the output rows and the class loss; a network without them serves for its layout, or if neither is used. If
+  // `num_features` is 0 for a model without fusion. `word_features` [vocab_size, num_features + num_vector_columns] are
+  // the rows lex(w) of the output rows and the class loss; a network without them serves for its layout, or if neither
+  // is used. The last columns are the word's vector, which batches do not have: the embedding finds it by the token. If
   // `features` says that memberships are learned, both they and the batches of training are ungraded.
   Network(const ModelOptions& options, std::size_t vocab_size, std::size_t num_features,
-          std::vector<float> word_features = {}, const FeatureOptions& features = {});
+          std::vector<float> word_features = {}, const FeatureOptions& features = {},
+          std::size_t num_vector_columns = 0);
 
   const ModelOptions& options() const { return options_; }
   std::size_t vocab_size() const { return vocab_size_; }
+  // Of the rows of a batch,
   std::size_t num_features() const { return num_features_; }
+  // and of lex(w).
+  std::size_t num_word_columns() const { return num_features_ + num_vector_columns_; }
   std::size_t num_request_columns() const { return num_request_columns_; }
   const ParameterLayout& layout() const { return layout_; }
   const std::vector<Linear>& linears() const { return linears_.all(); }
@@ -37,7 +42,7 @@ class Network {
   void set_logit_offsets(std::vector<float> offsets) { logit_offsets_ = std::move(offsets); }
   // lex(w), a row for each id, ungraded if memberships are learned; empty if there are none.
   ConstMatrix word_features() const {
-    return word_features_.empty() ? ConstMatrix() : ConstMatrix(word_features_.data(), vocab_size_, num_features_);
+    return word_features_.empty() ? ConstMatrix() : ConstMatrix(word_features_.data(), vocab_size_, num_word_columns());
   }
 
   // PyTorch's default initial values, all post-norm layers equal; number i of a parameter depends on (seed, parameter,
@@ -75,6 +80,7 @@ class Network {
   ModelOptions options_;
   std::size_t vocab_size_;
   std::size_t num_features_;
+  std::size_t num_vector_columns_;
   std::size_t num_request_columns_;
   std::vector<float> word_features_;
   std::vector<float> logit_offsets_;

@@ -11,7 +11,7 @@ namespace {
 
 std::size_t number_of_rows(const Network& network, const OutputRows& rows) {
   if (!rows.words.empty()) return rows.words.size();
-  return rows.features.empty() ? network.vocab_size() : rows.features.size() / network.num_features();
+  return rows.features.empty() ? network.vocab_size() : rows.features.size() / network.num_word_columns();
 }
 
 // rows [n, width] += features [n, F] · mapᵀ for the first F columns of map
@@ -33,7 +33,7 @@ OutputRows output_rows(const Network& network, std::vector<TokenId> words) {
   }
   for (const TokenId word : rows.words) {
     const float* row = network.word_features().row(static_cast<std::size_t>(word));
-    rows.features.insert(rows.features.end(), row, row + network.num_features());
+    rows.features.insert(rows.features.end(), row, row + network.num_word_columns());
   }
   return rows;
 }
@@ -48,7 +48,7 @@ TokenHead::TokenHead(const Network& network, OutputRows rows, Use use)
       d_rows_(use == Use::training ? rows_.size() : 0),
       numbers_(PackedMap::size(num_rows_, width_, use == Use::training ? width_ : 0)),
       packed_(num_rows_, width_, use == Use::training ? width_ : 0, numbers_.data()) {
-  assert(rows_of_.features.empty() || rows_of_.features.size() == num_rows_ * network.num_features());
+  assert(rows_of_.features.empty() || rows_of_.features.size() == num_rows_ * network.num_word_columns());
   assert(rows_of_.bias.empty() || rows_of_.bias.size() == num_rows_);
 }
 

@@ -15,7 +15,7 @@ namespace semfuse {
 struct OutputRows {
   std::vector<TokenId> words;  // Row i begins as E[words[i]]; empty: as 0.
   std::vector<float>
-      features;             // [rows, num_features], ungraded if memberships are learned: W_s times its row is added.
+      features;  // [rows, num_word_columns], ungraded if memberships are learned: W_s times its row is added.
   std::vector<float> bias;  // [rows]: added to the logits.
 };
 
@@ -54,7 +54,7 @@ class TokenHead {
   void add_gradients(const ParameterBlock& weights, MembershipLayer::Gradient& gradient) const;
 
  private:
-  ConstMatrix features() const { return {rows_of_.features.data(), num_rows_, network_.num_features()}; }
+  ConstMatrix features() const { return {rows_of_.features.data(), num_rows_, network_.num_word_columns()}; }
   ConstMatrix ungraded() const { return {ungraded_.data(), num_rows_, network_.num_features()}; }
   void compute_rows(const ParameterBlock& weights, std::span<const std::uint8_t> identity);
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "config/keys.h"
+#include "features/word_vectors.h"
 #include "io/tensor_archive.h"
 #include "io/tensor_archive_writer.h"
 #include "model/model_access.h"
@@ -39,7 +40,8 @@ ModelSpec parse_first_spec(const TensorArchive& archive, const std::string& orig
 void require_tensors(const TensorArchive& archive, const ModelSpec& spec, std::size_t num_features,
                      const ArchiveKind& kind, const std::string& origin) {
   if (spec.options.layers > archive.tensors().size()) refuse_model(origin, "it has fewer layers than it says");
-  const Network network(spec.options, spec.vocabulary.size(), num_features, {}, spec.features);
+  const std::size_t num_vector_columns = spec.options.fusion && spec.vectors ? spec.vectors->num_columns() : 0;
+  const Network network(spec.options, spec.vocabulary.size(), num_features, {}, spec.features, num_vector_columns);
   for (const std::string_view prefix : kind.prefixes) {
     for (const ParameterInfo& wanted : network.layout().entries()) {
       const std::string name = fmt::format("{}{}", prefix, wanted.name);

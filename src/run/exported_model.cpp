@@ -4,6 +4,7 @@
 
 #include "config/keys.h"
 #include "config/value_json.h"
+#include "features/feature_bank_access.h"
 #include "io/file.h"
 #include "io/quoted_text.h"
 #include "model/model_access.h"
@@ -26,8 +27,11 @@ std::string config_json(const Checkpoint& checkpoint) {
   config["vocab_size"] = model.vocabulary().size();
   config["features"] = model.options().fusion ? model.feature_bank().names() : std::vector<std::string>();
   config["request_columns"] = request_columns(model.options().knobs);
-  if (model.options().output_features) {
-    const FeatureMatrix rows = model.feature_bank().word_rows(model.vocabulary());
+  // Tokens' vectors are the last columns of their rows; the network fuses them as it does features.
+  const std::size_t vector_columns = FeatureBankAccess::num_vector_columns(model.feature_bank());
+  if (vector_columns > 0) config["vector_columns"] = vector_columns;
+  if (model.options().output_features || vector_columns > 0) {
+    const FeatureMatrix rows = FeatureBankAccess::token_rows(model.feature_bank(), model.vocabulary());
     Json words = Json::array();
     for (std::size_t id = 0; id < rows.num_rows; ++id) {
       words.push_back(std::vector<float>(rows.row(id), rows.row(id) + rows.num_features));

@@ -7,6 +7,8 @@
 #include <cmath>
 
 #include "config/keys.h"
+#include "features/feature_bank_access.h"
+#include "features/word_vectors.h"
 #include "io/quoted_text.h"
 #include "model/model_access.h"
 #include "run/checkpoint.h"
@@ -82,6 +84,11 @@ void require_same_words(const LanguageModel& saved, const LanguageModel& wanted,
   if (found.size() != expected.size()) {
     differs(origin, fmt::format("vocabulary has {} entries there, {} here", found.size(), expected.size()));
   }
+  const auto bytes_of = [](const LanguageModel& model) {
+    const auto& vectors = FeatureBankAccess::vectors(model.feature_bank());
+    return vectors ? vectors->bytes() : std::string();
+  };
+  if (bytes_of(saved) != bytes_of(wanted)) differs(origin, "word vectors are others there");
   if (saved.feature_bank().lexicon().entries() != wanted.feature_bank().lexicon().entries()) {
     differs(origin, "lexicon has other entries");
   }

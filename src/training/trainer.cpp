@@ -50,6 +50,9 @@ void check(const TrainingOptions& t) {
 std::vector<TokenId> shown_words(const LanguageModel& model, const Dataset& dataset) {
   if (!model.options().open_vocabulary) return {};
   std::set<TokenId> shown = {Vocabulary::kPad, Vocabulary::kBos, Vocabulary::kEos};
+  // Bytes are no words: what they are is learned, if only that they are rare.
+  const std::size_t num_bytes_end = model.tokenizer() != nullptr ? Tokenizer::kSmallestSize : 0;
+  for (std::size_t id = 0; id < num_bytes_end; ++id) shown.insert(static_cast<TokenId>(id));
   for (std::size_t text = 0; text < dataset.size(); ++text) {
     for (const TokenId id : dataset.ids(text)) shown.insert(id);
   }
@@ -126,7 +129,8 @@ struct Trainer::State {
                                                            .clip_norm = training.clip_norm}),
         gradients(ModelAccess::network(trained).layout()) {
     if (training.polarity_jitter > 0.0 && training.identity_dropout > 0.0 && trained.options().fusion &&
-        trained.feature_bank().options().bank != FeatureSet::natural) {
+        trained.feature_bank().options().bank != FeatureSet::natural &&
+        FeatureBankAccess::num_vector_columns(trained.feature_bank()) == 0) {
       const FeatureBank& bank = trained.feature_bank();
       jitter.emplace(trained.vocabulary(),
                      ModelAccess::network(trained).memberships() ? FeatureBankAccess::ungraded(bank) : bank,

@@ -80,7 +80,7 @@ TrainingStep::TrainingStep(const Network& network, LossOptions losses, ThreadPoo
   class_of_.assign(network.vocab_size(), -1);
   for (const TokenId word : softmax_words(losses_, network.vocab_size())) {
     const float* row = network.word_features().row(static_cast<std::size_t>(word));
-    const std::vector<float> key(row, row + network.num_features());
+    const std::vector<float> key(row, row + network.num_word_columns());
     const auto [found, added] = known.emplace(key, static_cast<TokenId>(counts.size()));
     if (added) {
       features.insert(features.end(), key.begin(), key.end());

@@ -22,6 +22,17 @@ std::string error_of(std::string_view text) {
   }
 }
 
+TEST(LexiconFile, SaysWhatAWordIsLike) {
+  const Lexicon lexicon =
+      Lexicon::parse("word\tclass\tlike\nyum\tadjective\tgreat,  tasty \nnice\tadjective\t\n", "l.tsv");
+  EXPECT_EQ(lexicon.find("yum")->like, (std::vector<std::string>{"great", "tasty"}));
+  EXPECT_TRUE(lexicon.find("nice")->like.empty());
+  for (const char* cell : {",", "great,", "very good", "a\x1b"}) {
+    EXPECT_THAT(error_of(std::string("word\tclass\tlike\nyum\tadjective\t") + cell),
+                StartsWith("l.tsv:2: like wants words"));
+  }
+}
+
 TEST(LexiconFile, ReadsColumnsInAnyOrder) {
   const Lexicon lexicon = Lexicon::parse(
       "\xEF\xBB\xBF# "
