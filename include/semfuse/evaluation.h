@@ -45,6 +45,29 @@ Evaluation evaluate(const LanguageModel& model, std::span<const Sentence> senten
 // max_length does not matter.
 Evaluation evaluate(const LanguageModel& model, const Dataset& dataset, const EvaluationOptions& options = {});
 
+// Some words of texts, each wherever it is next.
+struct WordGroup {
+  std::size_t num_words = 0;      // Entries of the vocabulary.
+  std::size_t num_positions = 0;  // How often they are met.
+  double cross_entropy = 0.0;     // Mean in nats; NaN if they are never met.
+  // What it would be if a word's probability were its share of all tokens, training texts and these: what a model has
+  // to be better than.
+  double unigram = 0.0;
+};
+
+struct HeldOutEvaluation {
+  std::size_t num_texts = 0;
+  WordGroup held_out;
+  WordGroup matched;  // For each held-out entry four that training showed about as often as these texts have it.
+  WordGroup others;   // All other words that training showed.
+  WordGroup after;    // Whatever follows a held-out word; without `unigram`.
+};
+
+// Measures a model with a tokenizer of words on the texts that `words` kept out of its training. Words that are no
+// tokens of it do not count. The result is the same for any number of threads.
+HeldOutEvaluation evaluate_held_out(const LanguageModel& model, const Dataset& texts, const Dataset& train,
+                                    const std::vector<std::string>& words, const EvaluationOptions& options = {});
+
 // Whether anything at a position changes when only later text does.
 struct Audit {
   AttentionMask attention = AttentionMask::causal;
