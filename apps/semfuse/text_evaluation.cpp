@@ -28,6 +28,47 @@ DataProgress show_data_progress(bool quiet) {
   };
 }
 
+namespace {
+
+Json to_json(const WordGroup& group) {
+  return {{"words", group.num_words},
+          {"positions", group.num_positions},
+          {"cross_entropy", group.cross_entropy},
+          {"unigram", group.unigram}};
+}
+
+Json to_json(const HeldOutEvaluation& result) {
+  return {{"texts", result.num_texts},
+          {"held_out", to_json(result.held_out)},
+          {"matched", to_json(result.matched)},
+          {"others", to_json(result.others)},
+          {"after", to_json(result.after)}};
+}
+
+std::string to_text(const HeldOutEvaluation& result, const Terminal& terminal) {
+  if (result.held_out.num_words == 0) {
+    return terminal.flowed(fmt::format("{} texts have held-out words, none of which is a token of the model.\n",
+                                       with_separators(result.num_texts)));
+  }
+  Table table({Table::Align::left, Table::Align::right});
+  table.add({{.text = "cross-entropy of a word, nats"}, {.text = "model"}, {.text = "unigram"}, {.text = "met"}});
+  const auto add = [&](const char* what, const WordGroup& group) {
+    if (group.num_positions == 0) return;
+    table.add({{.text = what},
+               {.text = fmt::format("{:.3f}", group.cross_entropy)},
+               {.text = std::isfinite(group.unigram) ? fmt::format("{:.3f}", group.unigram) : std::string()},
+               {.text = with_separators(group.num_positions)}});
+  };
+  add("held-out words", result.held_out);
+  add("seen words as frequent as these", result.matched);
+  add("all seen words", result.others);
+  add("what follows a held-out word", result.after);
+  return fmt::format("On {} texts that were kept out of training for their words:\n\n{}\n",
+                     with_separators(result.num_texts), table.text(terminal, 2, 2));
+}
+
+}  // namespace
+
 void evaluate_on_texts(const Checkpoint& checkpoint, Experiment experiment, const TextEvaluationOptions& options) {
   const Experiment trained = experiment;
   if (!options.data.empty()) {
@@ -53,6 +94,12 @@ void evaluate_on_texts(const Checkpoint& checkpoint, Experiment experiment, cons
     ngram =
         compare_with_ngram(*training, *data.val, checkpoint.model.vocabulary().size(), experiment.training.count_end);
   }
+  std::optional<HeldOutEvaluation> held_out;
+  if (options.data.empty() && data.held_out) {
+    held_out =
+        evaluate_held_out(checkpoint.model, *data.held_out, *data.train, experiment.data.held_out,
+                          {.held_out = {}, .count_end = experiment.training.count_end, .threads = options.threads});
+  }
   const Terminal terminal(stdout);
   if (options.json) {
     Json object = {{"attention", to_string(result.attention)},
@@ -67,6 +114,7 @@ void evaluate_on_texts(const Checkpoint& checkpoint, Experiment experiment, cons
                    {"vocabulary", checkpoint.model.vocabulary().size()},
                    {"parameters", checkpoint.model.parameter_count()}};
     if (ngram) object["ngram"] = to_json(*ngram, result);
+    if (held_out) object["held_out"] = to_json(*held_out);
     terminal.print(object.dump() + '\n');
     return;
   }
@@ -87,7 +135,8 @@ void evaluate_on_texts(const Checkpoint& checkpoint, Experiment experiment, cons
       to_string(result.attention), with_separators(data.val->size()), with_separators(result.num_positions),
       with_separators(data.val->num_bytes()), with_separators(checkpoint.model.parameter_count()),
       with_separators(checkpoint.model.vocabulary().size()), to_string(checkpoint.model.tokenizer()->kind()),
-      table.text(terminal, 2, 2), ngram ? terminal.flowed(to_text(*ngram, result)) + '\n' : std::string(),
+      table.text(terminal, 2, 2) + (held_out ? "\n" + to_text(*held_out, terminal) : ""),
+      ngram ? terminal.flowed(to_text(*ngram, result)) + '\n' : std::string(),
       terminal.flowed("Nobody knows the distribution of these texts, so there is no entropy floor to compare "
                       "with. Bits a byte can be compared between tokenizers, perplexities cannot.")));
 }

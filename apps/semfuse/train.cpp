@@ -7,9 +7,12 @@
 
 #include "command.h"
 #include "config/data_tables.h"
+#include "config/feature_sources.h"
 #include "core/thread_pool.h"
 #include "data/builtin_corpora.h"
+#include "data/held_out_words.h"
 #include "interrupt.h"
+#include "io/file.h"
 #include "io/json_writer.h"
 #include "run/checkpoint_store.h"
 #include "run/run_files.h"
@@ -85,6 +88,18 @@ void fit_to_data(const Options& options, Experiment& experiment) {
   if (fit.dropout && !says(options, "model.dropout")) experiment.model.dropout = *fit.dropout;
 }
 
+// Of files it is a file too, of a word a line, which the configuration then lists.
+void hold_out(const Options& options, Experiment& experiment) {
+  const bool none = options.held_out == "none";
+  if (experiment.data.kind != DataKind::files) {
+    set_from_option(experiment, "--held-out", "corpus.held_out",
+                    none ? std::optional<std::string>("[]") : options.held_out);
+  } else if (options.held_out) {
+    experiment.data.held_out =
+        none ? std::vector<std::string>() : parse_held_out_words(read_text(*options.held_out), *options.held_out);
+  }
+}
+
 Experiment resolved_experiment(const Options& options) {
   Experiment experiment = options.config ? load_experiment(*options.config) : preset_experiment(preset_of(options));
   if (!options.data.empty()) {
@@ -105,8 +120,8 @@ Experiment resolved_experiment(const Options& options) {
   }
   apply_settings(experiment, options.settings);
   set_from_option(experiment, "--seed", "seed", options.seed);
-  set_from_option(experiment, "--held-out", "corpus.held_out",
-                  options.held_out == "none" ? std::optional<std::string>("[]") : options.held_out);
+  hold_out(options, experiment);
+  if (vector_source(experiment) == VectorSource::file) experiment.vectors = absolute({experiment.vectors}).front();
   if (options.lexicon) experiment.lexicon = *options.lexicon;
   if (!options.val.empty() && experiment.data.kind != DataKind::files)
     throw Error("--val names texts to measure with beside those of --data; add --data");
@@ -213,7 +228,8 @@ Command train_command(CommandLine& program) {
       app->add_option(
              "--held-out", options->held_out,
              "Words never drawn in training: a comma list, `random` (three adjectives per polarity, by the seed), "
-             "`random-classes` (a subject, a verb, an object, an adjective per polarity) or `none`")
+             "`random-classes` (a subject, a verb, an object, an adjective per polarity) or `none`; with --data a file "
+             "of a word a line, whose texts are kept to measure with")
           ->type_name("LIST");
   CommandOption* lexicon = app->add_option("--lexicon", options->lexicon,
                                            "What words mean: a TSV file, of which the run keeps a copy, or "

@@ -5,6 +5,8 @@
 #include <optional>
 
 #include "command.h"
+#include "config/feature_sources.h"
+#include "data/held_out_words.h"
 #include "io/file.h"
 #include "io/json_writer.h"
 #include "io/output_folder.h"
@@ -35,17 +37,20 @@ void warn_of_unfamiliar(const Checkpoint& checkpoint, const std::vector<LexiconE
     notify("such words may turn up anywhere in a free sentence; a grammar keeps them in their place");
 }
 
-// The configuration that trained the model, with the lexicon beside it that it may name, so that both repeat the
-// training. A model that does not say, or whose lexicon is gone, has no config.toml; no training wrote this folder in
-// any case, and none can go on in it: it holds no log and no checkpoints.
+// The configuration that trained the model, with the lexicon and the like beside it that it may name, so that both
+// repeat the training. A model that does not say, or whose lexicon is gone, has no config.toml; no training wrote this
+// folder in any case, and none can go on in it: it holds no log and no checkpoints.
 void write_experiment(const RunFiles& files, const Checkpoint& checkpoint, const std::filesystem::path& run) {
   const std::optional<Experiment> experiment = checkpoint.find_experiment();
   if (!experiment) return;
-  if (experiment->lexicon == RunFiles::kLexicon) {
-    std::error_code ignored;
-    const RunFiles before{std::filesystem::is_directory(run, ignored) ? run : run.parent_path()};
-    if (!std::filesystem::exists(before.lexicon(), ignored)) return;
-    write_atomically(files.lexicon(), read_text(before.lexicon()));
+  std::error_code ignored;
+  const std::filesystem::path before = std::filesystem::is_directory(run, ignored) ? run : run.parent_path();
+  const auto is_kept = [&](const FeatureSource& source) { return (*experiment).*source.name == source.kept_as; };
+  for (const FeatureSource& source : feature_sources()) {
+    if (is_kept(source) && !std::filesystem::exists(before / source.kept_as, ignored)) return;
+  }
+  for (const FeatureSource& source : feature_sources()) {
+    if (is_kept(source)) write_atomically(files.folder / source.kept_as, read_text(before / source.kept_as));
   }
   write_atomically(files.config(), checkpoint.config);
 }
@@ -70,8 +75,8 @@ int add_words(const Options& options) {
     write_experiment(files, checkpoint, options.run);
   } catch (const Error&) {  // What stays would be in the way of another attempt.
     std::error_code ignored;
-    for (const std::filesystem::path& written : {file, files.lexicon(), files.config()})
-      std::filesystem::remove(written, ignored);
+    for (const std::filesystem::path& written : {file, files.config()}) std::filesystem::remove(written, ignored);
+    for (const FeatureSource& source : feature_sources()) std::filesystem::remove(path / source.kept_as, ignored);
     throw;
   }
   Terminal(stdout).print(fmt::format("{} {} added, {} in all; {} holds them\n", words.size(),
@@ -90,8 +95,13 @@ int list_words(const Options& options) {
   const Checkpoint checkpoint = load_checkpoint(options.run);
   const LanguageModel& model = checkpoint.model;
   const std::optional<Experiment> experiment = checkpoint.find_experiment();
-  const std::vector<std::string> held_out =
-      experiment ? synthetic_corpus_options(*experiment).held_out : std::vector<std::string>();
+  std::vector<std::string> held_out;
+  if (experiment && model.tokenizer() == nullptr) held_out = synthetic_corpus_options(*experiment).held_out;
+  if (experiment && model.tokenizer() != nullptr) {
+    for (const std::string& word : experiment->data.held_out) {
+      for (const std::string& surface : surfaces_of(word)) held_out.push_back(surface);
+    }
+  }
   // A closed vocabulary has words that training never showed too: the held-out ones, whose identity is noise.
   const auto was_seen = [&](std::size_t id) {
     return model.seen()[id] &&
@@ -101,9 +111,12 @@ int list_words(const Options& options) {
   Json list = Json::array();
   Table table({Table::Align::right, Table::Align::left});
   table.add({{.text = "id"}, {.text = "word"}, {.text = "class"}, {.text = "in training"}, {.text = "speaks through"}});
-  for (std::size_t id = static_cast<std::size_t>(Vocabulary::kEos) + 1; id < model.vocabulary().size(); ++id) {
+  // Bytes are no words.
+  const std::size_t first = model.tokenizer() != nullptr ? Tokenizer::kSmallestSize : Vocabulary::kEos + 1;
+  for (std::size_t id = first; id < model.vocabulary().size(); ++id) {
     const std::string& word = model.vocabulary().entries()[id];
-    const LexiconEntry* entry = model.feature_bank().lexicon().find(word);
+    const std::size_t space = model.tokenizer() != nullptr && word.starts_with(' ') ? 1 : 0;
+    const LexiconEntry* entry = model.feature_bank().lexicon().find(std::string_view(word).substr(space));
     std::string description = entry == nullptr ? WordClass::kOther : entry->word_class;
     if (entry != nullptr && (entry->word_class == WordClass::kAdjective || entry->polarity != 0.0))
       description += fmt::format(" {:+}", entry->polarity);
@@ -138,7 +151,8 @@ Command words_command(CommandLine& program) {
   const auto options = std::make_shared<Options>();
   CommandLine* add = app->add_subcommand("add", "Add words to a trained model without training");
   add->add_option("RUN", options->run, "A run folder or its model.safetensors")->required();
-  add->add_option("--lexicon", options->lexicon, "The words: tab-separated word, class, polarity, strength")
+  add->add_option("--lexicon", options->lexicon,
+                  "The words: tab-separated word, class, polarity, strength, and, if they have vectors, like")
       ->type_name("FILE")
       ->required();
   add->add_option("--out", options->out, "Folder for the larger model, made anew")->type_name("RUN2")->required();
@@ -149,7 +163,8 @@ Command words_command(CommandLine& program) {
       "The model keeps its weights and speaks the new words through their features.\n\n"
       "Examples:\n"
       "  printf 'word\\tclass\\tpolarity\\nsuperb\\tadjective\\t1\\n' >new.tsv\n"
-      "  semfuse words add run --lexicon new.tsv --out run2\n");
+      "  semfuse words add run --lexicon new.tsv --out run2\n"
+      "  printf 'word\\tclass\\tlike\\nyummers\\tadjective\\tdelicious, tasty\\n' >new.tsv\n");
   list->footer(
       "Examples:\n"
       "  semfuse words list run\n"

@@ -17,8 +17,9 @@ struct ExperimentData {
   Corpus corpus;                         // Empty if they are of files,
   std::shared_ptr<const Dataset> train;  // null if they are not.
   std::shared_ptr<const Dataset> val;
-  std::string fingerprint;         // Of files: other ones have another one.
-  std::vector<std::string> notes;  // Of files: what a person should know of them, a line each.
+  std::shared_ptr<const Dataset> held_out;  // Of files: texts with held-out words; null if there are none.
+  std::string fingerprint;                  // Of files: other ones have another one.
+  std::vector<std::string> notes;           // Of files: what a person should know of them, a line each.
 
   std::size_t num_train() const { return train ? train->size() : corpus.train.size(); }
 };

@@ -52,7 +52,10 @@ struct DataOptions {
   std::vector<std::string> heading;
   std::string text;                 // The column of the texts; empty: found by its name.
   std::vector<std::string> labels;  // Columns that `semfuse train` makes knobs of; none: all that can be one.
-  double val_share = 0.05;          // How many of the training texts validate instead, in [0, 1), if `val` names none.
+  // Texts with one of these words, in capitals or not, are neither trained on nor validated with: semfuse evaluate
+  // measures with them what the model makes of words that it has never seen.
+  std::vector<std::string> held_out;
+  double val_share = 0.05;  // How many of the training texts validate instead, in [0, 1), if `val` names none.
   // Most tokens of a sequence, <bos> and <eos> included: raise it for long texts, at a price in time and memory.
   std::size_t max_length = 128;
   LongTexts longer = LongTexts::split;
@@ -78,6 +81,11 @@ struct Experiment {
   // file, or, of the tagger, "none". A run keeps copies of the files.
   std::string declaration = "english";
   std::string tagger = "english";
+  // Dense vectors of words beside the readable features: "none", "data" (trained on the training texts) or a file of
+  // other texts, a text a line. For words that are to be added later, or that training seldom shows. Of a tokenizer of
+  // words only.
+  std::string vectors = "none";
+  std::size_t vector_width = 50;  // Numbers of such a vector.
   FeatureOptions features;
   // A model (a run folder or its file) whose weights training goes on from; empty: new ones. The keys of model and
   // features are then that model's.
@@ -107,7 +115,8 @@ Experiment load_experiment(const std::filesystem::path& path);
 // Reads the lexicon that the experiment names. Throws Error.
 Lexicon load_lexicon(const Experiment& experiment);
 
-// The features that it describes, with that lexicon and, of natural text, declaration and tagger. Throws Error.
+// The features that it describes, with that lexicon and, of natural text, declaration and tagger; without vectors,
+// which take texts to be trained on: assemble() adds them. Throws Error.
 FeatureBank make_feature_bank(const Experiment& experiment);
 
 // Sets one key from "model.width=256". The value is TOML; bare words and comma lists need no quotes or brackets

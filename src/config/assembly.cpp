@@ -5,9 +5,12 @@
 #include <utility>
 
 #include "config/data_tables.h"
+#include "config/feature_sources.h"
 #include "config/memory_need.h"
 #include "core/machine_memory.h"
 #include "data/preparation.h"
+#include "data/vector_preparation.h"
+#include "features/feature_bank_access.h"
 #include "features/text_labels.h"
 #include "semfuse/error.h"
 #include "semfuse/synthetic_corpus.h"
@@ -33,6 +36,7 @@ PreparationOptions preparation_of(const Experiment& experiment, const FeatureBan
           .knobs = experiment.model.knobs,
           .lexicon = bank.lexicon(),
           .bank = experiment.model.fusion ? &bank : nullptr,
+          .held_out = data.held_out,
           .threads = threads,
           .on_progress = on_progress};
 }
@@ -40,11 +44,15 @@ PreparationOptions preparation_of(const Experiment& experiment, const FeatureBan
 // "12 of 3,400 texts are longer than data.max_length = 128, and were split".
 std::vector<std::string> notes_of(const PreparationReport& report, const DataOptions& data) {
   std::vector<std::string> notes;
-  const std::uint64_t texts = report.train_texts + report.val_texts + report.val_left_out;
+  const std::uint64_t texts = report.train_texts + report.val_texts + report.val_left_out + report.held_out_texts;
   if (report.long_texts > 0) {
     notes.push_back(fmt::format("{} of {} texts are longer than data.max_length = {} tokens and were {}",
                                 report.long_texts, texts, data.max_length,
                                 data.longer == LongTexts::cut ? "cut" : "split"));
+  }
+  if (report.held_out_texts > 0) {
+    notes.push_back(
+        fmt::format("{} of {} texts have held-out words and are only measured with", report.held_out_texts, texts));
   }
   if (report.bad > 0) notes.push_back(fmt::format("{} rows at fault were left out", report.bad));
   if (report.val_left_out > 0) {
@@ -57,8 +65,22 @@ ExperimentData data_of(const PreparedData& prepared, const DataOptions& data) {
   return {.corpus = {},
           .train = prepared.train,
           .val = prepared.val,
+          .held_out = prepared.held_out,
           .fingerprint = prepared.fingerprint,
           .notes = notes_of(prepared.report, data)};
+}
+
+// The vectors that the experiment names, of its training texts or of others.
+std::shared_ptr<const WordVectors> vectors_of(const Experiment& experiment, const PreparationOptions& data) {
+  switch (vector_source(experiment)) {
+    case VectorSource::data:
+      return prepare_vectors(data, experiment.vector_width);
+    case VectorSource::file:
+      return prepare_vectors({.train = {experiment.vectors}, .val_share = 0.0, .on_progress = data.on_progress},
+                             experiment.vector_width);
+    default:
+      return nullptr;
+  }
 }
 
 constexpr const char* kNoTokenizer =
@@ -97,7 +119,10 @@ Assembly assemble(const Experiment& experiment, std::size_t threads, const DataP
     }
     const PreparedData prepared = prepare(options);
     const std::size_t max_length = experiment.data.max_length;
-    LanguageModel model(experiment.model, prepared.tokenizer, bank, experiment.seed);
+    // A model that training goes on from has its vectors.
+    const FeatureBank whole_bank =
+        init != nullptr ? bank : FeatureBankAccess::with_vectors(bank, vectors_of(experiment, options));
+    LanguageModel model(experiment.model, prepared.tokenizer, whole_bank, experiment.seed);
     if (init != nullptr) copy_weights(*init, model);
     return {
         .data = data_of(prepared, experiment.data),
@@ -133,7 +158,8 @@ ExperimentData validation_data(const Experiment& experiment, const LanguageModel
   options.knobs = model.options().knobs;
   // A model that training went on from kept its tokenizer.
   if (options.train.empty() || !experiment.init.empty()) options.given = *model.tokenizer();
-  if (options.train.empty()) options.knobs.clear();  // Texts that the model is only measured on need no labels.
+  if (options.train.empty()) options.held_out.clear();  // Other texts are measured as they are,
+  if (options.train.empty()) options.knobs.clear();     // Texts that the model is only measured on need no labels.
   PreparedData prepared = prepare(options);
   // Files that changed may make another tokenizer.
   if (prepared.tokenizer.to_json() != model.tokenizer()->to_json()) {

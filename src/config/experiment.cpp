@@ -187,6 +187,9 @@ Experiment load_experiment(const std::filesystem::path& path) {
     std::string& file = experiment.*source.name;
     if (source.is_file(experiment)) file = (path.parent_path() / file).string();  // As it is if it begins at the root.
   }
+  if (vector_source(experiment) == VectorSource::file) {
+    experiment.vectors = std::filesystem::absolute(path.parent_path() / experiment.vectors).lexically_normal().string();
+  }
   if (!experiment.init.empty()) experiment.init = (path.parent_path() / experiment.init).string();
   for (std::vector<std::string>* files : {&experiment.data.train, &experiment.data.val}) {
     for (std::string& file : *files) {

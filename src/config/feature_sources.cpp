@@ -36,6 +36,11 @@ const std::vector<FeatureSource>& feature_sources() {
   return sources;
 }
 
+VectorSource vector_source(const Experiment& experiment) {
+  if (experiment.vectors == kNone) return VectorSource::none;
+  return experiment.vectors == "data" ? VectorSource::data : VectorSource::file;
+}
+
 FeatureBank make_feature_bank(const Experiment& experiment) {
   Lexicon lexicon = load_lexicon(experiment);
   if (experiment.features.bank != FeatureSet::natural) return FeatureBank(std::move(lexicon), experiment.features);

@@ -19,4 +19,8 @@ struct FeatureSource {
 
 const std::vector<FeatureSource>& feature_sources();
 
+// Where the vectors of words come from. Texts of which they are made are not copied: the model has the vectors.
+enum class VectorSource { none, data, file };
+VectorSource vector_source(const Experiment& experiment);
+
 }  // namespace semfuse

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "config/feature_sources.h"
 #include "config/keys.h"
 #include "semfuse/synthetic_corpus.h"
 #include "semfuse/vocabulary.h"
@@ -29,7 +30,9 @@ double num_parameters(const Experiment& experiment) {
   const auto head = static_cast<double>(model.feature_head);
   const auto vocab_size = static_cast<double>(vocab_size_of(experiment));
   const double layer = width * (4.0 * width + 2.0 * inner + 9.0) + inner;
-  const double fusion = model.fusion ? width * (2.0 * width + head + 32.0) + 32.0 * head : 0.0;
+  const double vectors =
+      vector_source(experiment) == VectorSource::none ? 0.0 : 2.0 * static_cast<double>(experiment.vector_width);
+  const double fusion = model.fusion ? width * (2.0 * width + head + 32.0 + vectors) + 32.0 * head : 0.0;
   return vocab_size * width + static_cast<double>(model.layers) * layer + fusion;
 }
 
@@ -58,8 +61,14 @@ std::optional<Misfit> find_files_misfit(const Experiment& experiment) {
                               "\"none\", or take the preset text",
                               to_string(experiment.features.bank))};
   }
+  const bool has_vectors = vector_source(experiment) != VectorSource::none;
+  if (has_vectors && (!model.fusion || experiment.text.tokenizer != TokenizerKind::words)) {
+    return Misfit{{"features.vectors", "model.fusion", "text.tokenizer"},
+                  "features.vectors needs model.fusion and tokens that are words; set text.tokenizer to \"words\" and "
+                  "model.fusion to true, or features.vectors to \"none\""};
+  }
   if (experiment.features.bank == FeatureSet::none &&
-      (model.output_features || model.open_vocabulary || experiment.features.learn_kernel)) {
+      (((model.output_features || model.open_vocabulary) && !has_vectors) || experiment.features.learn_kernel)) {
     return Misfit{{"model.output_features", "model.open_vocabulary", "features.learn_kernel"},
                   "model.output_features, model.open_vocabulary and features.learn_kernel need features, which "
                   "features.bank = \"none\" has not; set them to false, or take the preset text"};
@@ -72,14 +81,15 @@ std::optional<Misfit> find_files_misfit(const Experiment& experiment) {
   return std::nullopt;
 }
 
-// Features of natural text, of whatever corpus.
+// Features of natural text, of whatever corpus, and vectors.
 std::optional<Misfit> find_natural_misfit(const Experiment& experiment) {
-  if (experiment.features.bank != FeatureSet::natural) return std::nullopt;
-  const auto refuse = [](const char* key, const char* value) {
+  if (experiment.features.bank != FeatureSet::natural && vector_source(experiment) == VectorSource::none)
+    return std::nullopt;
+  const auto refuse = [&](const char* key, const char* value) {
     return Misfit{{key, "features.bank"},
-                  fmt::format("{0} is for the features of the synthetic corpus, and features.bank is \"natural\"; set "
+                  fmt::format("{0} is for the features of the synthetic corpus, and features.bank is \"{2}\"; set "
                               "{0} to {1}",
-                              key, value)};
+                              key, value, to_string(experiment.features.bank))};
   };
   if (experiment.features.learn_kernel) return refuse("features.learn_kernel", "false");
   if (experiment.model.share_class_mass) return refuse("model.share_class_mass", "false");
@@ -129,6 +139,10 @@ std::optional<Misfit> find_misfit(const Experiment& experiment) {
   }
   if (experiment.data.kind == DataKind::files) {
     if (const std::optional<Misfit> misfit = find_files_misfit(experiment)) return misfit;
+  }
+  if (experiment.data.kind == DataKind::synthetic && vector_source(experiment) != VectorSource::none) {
+    return Misfit{{"features.vectors", "data.kind"},
+                  "features.vectors is for texts of one's own, and data.kind is \"synthetic\"; set it to \"none\""};
   }
   if (const std::optional<Misfit> misfit = find_natural_misfit(experiment)) return misfit;
   const CorpusOptions& corpus = experiment.corpus;

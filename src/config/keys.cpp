@@ -9,7 +9,9 @@
 #include <utility>
 
 #include "core/nearest_word.h"
+#include "data/held_out_words.h"
 #include "data/table_reader.h"
+#include "features/word_vectors.h"
 #include "io/quoted_text.h"
 #include "semfuse/error.h"
 #include "semfuse/synthetic_corpus.h"
@@ -270,6 +272,19 @@ Key held_out_key(std::string_view explanation) {
   return key;
 }
 
+Key held_out_texts_key(std::string_view explanation) {
+  Key key = texts("data", "held_out", SEMFUSE_FIELD(data.held_out), explanation);
+  key.check = [](const Experiment& experiment) -> Complaint {
+    try {
+      const HeldOutWords checked(experiment.data.held_out);
+    } catch (const Error& error) {
+      return fmt::format("cannot be used: {}", error.what());
+    }
+    return std::nullopt;
+  };
+  return key;
+}
+
 Key knobs_key(std::string_view explanation) {
   static constexpr std::string_view kWanted = "an array of texts such as \"polarity: probability of polarity\"";
   Key key = new_key("model", "knobs", explanation);
@@ -354,6 +369,7 @@ std::vector<Key> make_keys() {
             "Names of the columns, for tsv and csv without a line of them."),
       text("data", "text", SEMFUSE_FIELD(data.text), "Column of the texts; \"\": found by its name."),
       texts("data", "labels", SEMFUSE_FIELD(data.labels), "Columns to make knobs of; []: all that can be one."),
+      held_out_texts_key("Words whose texts are kept out of training, to be measured with; []: none."),
       number("data", "val_share", {'[', 0, 1, ')'}, SEMFUSE_FIELD(data.val_share),
              "Share of the training texts to measure with, if val is []."),
       whole_number("data", "max_length", 3, 65536, SEMFUSE_FIELD(data.max_length),
@@ -378,6 +394,10 @@ std::vector<Key> make_keys() {
              "Which features of natural text there are: \"english\", or a .bank file."),
       source("features", "tagger", "english", SEMFUSE_FIELD(tagger),
              "What finds their parts of speech: \"english\", \"none\", or a .tagger file."),
+      source("features", "vectors", "data", SEMFUSE_FIELD(vectors),
+             "Dense vectors of words: \"none\", \"data\" (trained on the training texts), or a file of other texts."),
+      whole_number("features", "vector_width", 1, WordVectors::kMaxWidth, SEMFUSE_FIELD(vector_width),
+                   "Numbers of such a vector."),
       choice("features", "kernel",
              std::array{MembershipKernel::power, MembershipKernel::triangular, MembershipKernel::gaussian},
              SEMFUSE_FIELD(features.kernel), "Membership: \"power\", \"triangular\" or \"gaussian\"."),
@@ -462,7 +482,7 @@ bool Key::matters(const Experiment& experiment) const {
   if (name == "init") return !experiment.init.empty();
   if (name == "declaration" || name == "tagger") return experiment.features.bank == FeatureSet::natural;
   const bool files = experiment.data.kind == DataKind::files;
-  if (section == "data" || section == "text") return files;
+  if (section == "data" || section == "text" || name == "vectors" || name == "vector_width") return files;
   return !files || section != "corpus";
 }
 

@@ -9,7 +9,9 @@
 
 #include "config/feature_sources.h"
 #include "config/lexicon_source.h"
+#include "features/feature_bank_access.h"
 #include "features/knob_support.h"
+#include "features/word_vectors.h"
 #include "io/file.h"
 #include "io/output_folder.h"
 #include "kernels/instruction_set.h"
@@ -62,6 +64,9 @@ Experiment with_initial_model(Experiment experiment) {
   experiment.model = init.model.options();
   experiment.features = init.model.feature_bank().options();
   const std::optional<Experiment> before = init.find_experiment();
+  const auto& vectors = FeatureBankAccess::vectors(init.model.feature_bank());
+  experiment.vectors = !vectors ? "none" : before ? before->vectors : "data";
+  if (vectors) experiment.vector_width = vectors->width();
   DataOptions& data = experiment.data;
   if (before && data.kind == DataKind::files && data.format.empty() && data.heading.empty()) {
     data.format = before->data.format;

@@ -90,8 +90,30 @@ TEST(Experiment, ResolvesRandomHeldOutWordsByTheSeed) {
   EXPECT_EQ(parse(to_toml(experiment)).corpus.held_out, random_held_out_classes(6));
 }
 
+TEST(Experiment, VectorsNeedWordsOfTextsOfOnesOwn) {
+  const auto misfit = [](const std::string& more) -> std::string {
+    try {
+      parse("from = \"open-text\"\n" + more);
+      return "";
+    } catch (const Error& error) {
+      return error.what();
+    }
+  };
+  EXPECT_EQ(misfit(""), "");
+  EXPECT_THAT(misfit("[text]\ntokenizer = \"pieces\"\n"), HasSubstr("features.vectors needs"));
+  EXPECT_THAT(misfit("[data]\nkind = \"synthetic\"\n"), HasSubstr("features.vectors is for texts"));
+  EXPECT_THAT(misfit("[features]\nvectors = \"none\"\n"), HasSubstr("need features"));
+  EXPECT_THAT(misfit("[training]\npolarity_jitter = 0.5\n"), HasSubstr("training.polarity_jitter is for"));
+  EXPECT_THAT(misfit("[features]\nvector_width = 0\n"), HasSubstr("features.vector_width is 0"));
+  EXPECT_THAT(misfit("[data]\nheld_out = [\"two words\"]\n"), HasSubstr("data.held_out cannot be used"));
+  const Experiment experiment =
+      parse("from = \"open-text\"\n[data]\nheld_out = [\"great\"]\n[features]\nvectors = \"f.txt\"\n");
+  EXPECT_EQ(parse(to_toml(experiment)).data.held_out, std::vector<std::string>{"great"});
+  EXPECT_EQ(parse(to_toml(experiment)).vectors, "f.txt");
+}
+
 TEST(Experiment, PresetsListEveryKeyAsPrinted) {
-  EXPECT_THAT(preset_names(), ElementsAre("causal-baseline", "causal-fusion", "everyday", "paper-baseline",
+  EXPECT_THAT(preset_names(), ElementsAre("causal-baseline", "causal-fusion", "everyday", "open-text", "paper-baseline",
                                           "paper-fusion", "semfuse", "text", "text-features"));
   for (const EmbeddedText& preset : embedded_presets()) {
     const Experiment experiment = preset_experiment(preset.name);
@@ -185,7 +207,7 @@ TEST(Experiment, NamesThePresetsWhenOneIsUnknown) {
   } catch (const Error& error) {
     EXPECT_STREQ(error.what(),
                  "unknown preset \"paper-fuson\"; presets are causal-baseline, causal-fusion, everyday, "
-                 "paper-baseline, paper-fusion, "
+                 "open-text, paper-baseline, paper-fusion, "
                  "semfuse, text, text-features; did you mean \"paper-fusion\"?");
   }
 }
