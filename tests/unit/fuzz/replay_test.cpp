@@ -13,6 +13,7 @@
 #include "fuzz/delimited_table_entry.h"
 #include "fuzz/experiment_entry.h"
 #include "fuzz/grammar_entry.h"
+#include "fuzz/held_out_words_entry.h"
 #include "fuzz/json_table_entry.h"
 #include "fuzz/lexicon_entry.h"
 #include "fuzz/packed_bytes_entry.h"
@@ -129,6 +130,10 @@ TEST(FuzzReplay, Tagger) {
 
 TEST(FuzzReplay, WordVectors) {
   replay("word_vectors", [](const Bytes& bytes) { return fuzz_word_vectors(bytes); });
+}
+
+TEST(FuzzReplay, HeldOutWords) {
+  replay("held_out_words", [](const Bytes& bytes) { return fuzz_held_out_words(bytes); });
 }
 
 TEST(FuzzReplay, Bank) {
