@@ -1,5 +1,5 @@
 // Speed of preparing a file of labelled texts: reading, making a tokenizer, cutting, labelling and writing, all
-// together; one JSON line at the end.
+// together, without features and with the English ones; one JSON line at the end.
 //
 //   bench_preparation FOLDER [FILE]   FOLDER is made, used and removed; FILE is a .tsv with columns text and stars;
 //                                     without one, 64 MB of random words as frequent as those of a language
@@ -12,11 +12,14 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/random.h"
 #include "core/thread_pool.h"
 #include "data/preparation.h"
+#include "features/feature_bank_access.h"
+#include "features/natural_bank.h"
 #include "semfuse/error.h"
 
 namespace semfuse {
@@ -68,7 +71,15 @@ int run(const fs::path& folder, const fs::path& file) {
   const double megabytes = static_cast<double>(fs::file_size(data)) / 1e6;
   fmt::print("{:.0f} MB, {} threads\n", megabytes, thread_count(0));
   nlohmann::json rows = nlohmann::json::array();
-  for (const TokenizerKind kind : {TokenizerKind::words, TokenizerKind::pieces, TokenizerKind::bytes}) {
+  const FeatureBank none(Lexicon({}), {.bank = FeatureSet::none});
+  const FeatureBank english = FeatureBankAccess::of(std::make_shared<NaturalBank>(NaturalBank::english()));
+  for (const auto& [kind, with_features] : {std::pair(TokenizerKind::words, false),
+                                            {TokenizerKind::pieces, false},
+                                            {TokenizerKind::bytes, false},
+                                            {TokenizerKind::words, true},
+                                            {TokenizerKind::pieces, true},
+                                            {TokenizerKind::bytes, true}}) {
+    const std::string name = fmt::format("{}{}", to_string(kind), with_features ? " with features" : "");
     const Usage before = usage();
     const auto begin = Clock::now();
     const PreparedData prepared = prepare({.train = {data},
@@ -76,15 +87,16 @@ int run(const fs::path& folder, const fs::path& file) {
                                            .tokenizer = kind,
                                            .given = std::nullopt,
                                            .knobs = {parse_knob("stars: scalar of column stars from 1 to 5"),
-                                                     parse_knob("length: scalar of length from 3 to 20")}},
+                                                     parse_knob("length: scalar of length from 3 to 20")},
+                                           .bank = with_features ? &english : &none},
                                           folder / "prepared");
     const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
     const Usage after = usage();
     const double processor = (after.seconds - before.seconds) / static_cast<double>(thread_count(0));
-    fmt::print("{:6}: {:.0f} MB/s, {:.0f} MB/s by processor time; {} texts; at most {:.0f} MB of memory\n",
-               to_string(kind), megabytes / seconds, megabytes / processor,
-               prepared.train->size() + prepared.val->size(), after.peak_mb);
-    rows.push_back({{"kind", to_string(kind)},
+    fmt::print("{:20}: {:.1f} MB/s, {:.1f} MB/s by processor time; {} texts; at most {:.0f} MB of memory\n", name,
+               megabytes / seconds, megabytes / processor, prepared.train->size() + prepared.val->size(),
+               after.peak_mb);
+    rows.push_back({{"kind", name},
                     {"mb_per_second", megabytes / seconds},
                     {"mb_per_processor_second", megabytes / processor},
                     {"peak_rss_mb", after.peak_mb}});

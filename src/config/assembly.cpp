@@ -34,8 +34,8 @@ PreparationOptions preparation_of(const Experiment& experiment, const FeatureBan
           .vocabulary = experiment.text.vocabulary,
           .given = std::nullopt,
           .knobs = experiment.model.knobs,
-          .lexicon = bank.lexicon(),
-          .bank = experiment.model.fusion ? &bank : nullptr,
+          .bank = &bank,
+          .feature_rows = experiment.model.fusion,
           .held_out = data.held_out,
           .threads = threads,
           .on_progress = on_progress};
@@ -154,7 +154,7 @@ ExperimentData validation_data(const Experiment& experiment, const LanguageModel
   }
   if (model.tokenizer() == nullptr) throw Error(kNoTokenizer);
   PreparationOptions options = preparation_of(experiment, model.feature_bank(), threads, on_progress);
-  options.bank = model.options().fusion ? &model.feature_bank() : nullptr;
+  options.feature_rows = model.options().fusion;
   options.knobs = model.options().knobs;
   // A model that training went on from kept its tokenizer.
   if (options.train.empty() || !experiment.init.empty()) options.given = *model.tokenizer();

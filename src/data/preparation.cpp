@@ -29,9 +29,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Raised whenever the same files and options come to give other bytes: of more than 48 MB a tokenizer is now made of a
-// part, and feature rows are there.
-constexpr std::string_view kVersion = "semfuse-prepared-2";
+// Raised whenever the same files and options come to give other bytes: phrases of lexicons are now read.
+constexpr std::string_view kVersion = "semfuse-prepared-3";
 constexpr std::uint64_t kTokenizerBytes = std::uint64_t{48} << 20;  // Of text are enough to make a tokenizer of.
 constexpr std::size_t kMostBlocks = 16;                             // At a time: each takes several MB.
 constexpr double kTokenizerShare = 0.2;                             // Of all the work.
@@ -97,7 +96,7 @@ class Preparation {
     const Tokenizer tokenizer = options_.given ? *options_.given : with_held_out_words(make_tokenizer());
     write_atomically(folder / kTokenizerFile, tokenizer.to_json());
     for (const char* name : {kTrainFolder, kValFolder}) fs::create_directory(folder / name);
-    const std::size_t num_features = options_.bank != nullptr ? options_.bank->size() : 0;
+    const std::size_t num_features = options_.bank != nullptr && options_.feature_rows ? options_.bank->size() : 0;
     ColumnWriter train(folder / kTrainFolder, num_features, options_.knobs, tokenizer.size());
     ColumnWriter val(folder / kValFolder, num_features, options_.knobs, tokenizer.size());
     std::optional<ColumnWriter> held_out;
@@ -110,8 +109,8 @@ class Preparation {
                                    .skip_bad = options_.skip_bad,
                                    .val_share = options_.val.empty() ? options_.val_share : 0.0,
                                    .knobs = options_.knobs,
-                                   .lexicon = options_.lexicon,
                                    .bank = options_.bank,
+                                   .feature_rows = options_.feature_rows,
                                    .held_out = &held_out_};
     const Writers writers = {train, val, held_out ? &*held_out : nullptr};
     if (!options_.train.empty()) encode(TextEncoder(tokenizer, encoding), options_.train, writers);
@@ -312,8 +311,7 @@ std::string fingerprint_of(const PreparationOptions& options) {
   all +=
       options.given ? options.given->to_json() : fmt::format("{} {}", to_string(options.tokenizer), options.vocabulary);
   for (const Knob& knob : options.knobs) all += fmt::format("\n{}", to_string(knob));
-  all += identity_of(options.lexicon);
-  if (options.bank != nullptr && options.bank->size() > 0) all += identity_of(*options.bank);
+  if (options.bank != nullptr) all += fmt::format("\n{}", options.feature_rows) + identity_of(*options.bank);
   if (!options.held_out.empty()) all += "\nheld out";
   for (const std::string& word : options.held_out) all += fmt::format("\n{} {}", word.size(), word);
   return fmt::format("{:016x}{:016x}", text_hash(all), text_hash("again " + all));

@@ -28,8 +28,8 @@ struct PreparationOptions {
   std::size_t vocabulary = 8000;
   std::optional<Tokenizer> given;  // Take this one instead of making one.
   std::vector<Knob> knobs;
-  Lexicon lexicon{{}};                // What knobs of words read.
-  const FeatureBank* bank = nullptr;  // Whose rows are made; null: none. Read by prepare() only.
+  const FeatureBank* bank = nullptr;  // Reads knobs of the text; null if there are none. Used by prepare() only.
+  bool feature_rows = true;           // The bank's rows are made, if it has any.
   std::vector<std::string> held_out;  // Texts with one of these words are a dataset of their own.
   std::size_t threads = 0;
   // Told how much of the work is done, from 0 to 1, now and then; false stops it with an Error.

@@ -1,6 +1,8 @@
 // Records of files as the texts of a dataset: ids, feature rows, labels, and pieces of what is too long.
 #pragma once
 
+#include <memory>
+#include <mutex>
 #include <optional>
 
 #include "data/column_dataset.h"
@@ -19,9 +21,9 @@ struct TextEncoderOptions {
   bool skip_bad = false;
   double val_share = 0.0;  // Of the texts, by their hash.
   std::vector<Knob> knobs;
-  Lexicon lexicon{{}};
-  const FeatureBank* bank = nullptr;       // Whose rows are made; null: none. Must outlive the encoder.
-  const HeldOutWords* held_out = nullptr;  // Likewise; null: none.
+  const FeatureBank* bank = nullptr;       // Reads knobs of the text; null if there are none. Must outlive the encoder.
+  bool feature_rows = true;                // Those of the bank are made, if it has any.
+  const HeldOutWords* held_out = nullptr;  // Texts with these are apart; null: none. Must outlive the encoder.
 };
 
 // What became of a block of records.
@@ -50,25 +52,34 @@ class TextEncoder {
   EncodedBlock encode(const RecordBlock& block, const RecordReader& reader) const;
 
  private:
-  bool read_labels(const Record& record, const RecordReader& reader, std::vector<KnobLabel>& labels) const;
+  class BorrowedMemory;
+  bool read_labels(const Record& record, const RecordReader& reader, RowMemory* memory,
+                   std::vector<KnobLabel>& labels) const;
   // A block in the making, with what it knows of its rows.
   struct RowBlock {
     ColumnWriter::Block& block;
     TextMap<std::uint32_t> places = {};  // Of its rows, by their bytes.
     std::vector<std::uint32_t> row_of = {};
+    std::vector<std::uint32_t> place_of = {};  // Of rows by their number in a memory,
+    std::uint64_t generation = 0;              // as long as it is of this one.
+
+    void add_row(std::span<const float> row);
+    void add_row(std::uint32_t number, const RowMemory& memory);
   };
   // Sets row_of: the places of the rows of <bos>, the tokens, <eos>, or of the first `count` of them.
-  void read_rows(std::span<const Token> tokens, std::size_t count, RowBlock& rows) const;
-  void add(std::span<const Token> tokens, std::span<const KnobLabel> labels, RowBlock& rows) const;
+  void read_rows(std::span<const Token> tokens, std::size_t count, RowMemory* memory, RowBlock& rows) const;
+  void add(std::span<const Token> tokens, std::span<const KnobLabel> labels, RowMemory* memory, RowBlock& rows) const;
 
   Tokenizer tokenizer_;
   Vocabulary vocabulary_;
   TextEncoderOptions options_;
   std::vector<std::string> columns_;
   std::vector<std::size_t> column_of_;  // For each knob that is of one, its place in columns_.
-  bool reads_words_ = false;            // Some knob is of the text itself.
   std::optional<TokenFeatures> features_;
-  std::optional<TextLabels> text_labels_;  // If some knob is of the text and there is a bank.
+  std::optional<TextLabels> text_labels_;  // If some knob is of the text.
+  const NaturalBank* natural_ = nullptr;   // The bank, if it is of natural text.
+  mutable std::mutex mutex_;
+  mutable std::vector<std::unique_ptr<RowMemory>> memories_;  // That no thread works with.
 };
 
 }  // namespace semfuse

@@ -70,6 +70,54 @@ Annotator::Annotator(std::shared_ptr<const Tagger> tagger, std::vector<Lexicon> 
       }
     }
   }
+  add_phrases();
+}
+
+std::vector<std::string> words_backwards(std::string_view phrase) {
+  std::vector<std::string> words;
+  while (true) {
+    const std::size_t cut = phrase.size() > 1 ? phrase.rfind('_') : phrase.npos;
+    words.push_back(lower_case(phrase.substr(cut == phrase.npos ? 0 : cut + 1)));
+    if (cut == phrase.npos) return words;
+    phrase = phrase.substr(0, cut);
+  }
+}
+
+void Annotator::add_phrases() {
+  const std::size_t num_attributes = attribute_names_.size();
+  for (const Lexicon& lexicon : lexicons_) {
+    for (const LexiconEntry& entry : lexicon.entries()) {
+      if (entry.word.find('_') == entry.word.npos) continue;
+      std::vector<std::string> words = words_backwards(entry.word);
+      if (std::ranges::any_of(words, &std::string::empty)) continue;
+      const Meaning& own = meaning_of(words[0]);
+      const Meaning& whole = meanings_.find(entry.word)->second;
+      const std::vector<std::string> before(words.begin() + 1, words.end());
+      std::vector<Phrase>& phrases = phrases_[words[0]];
+      if (std::ranges::find(phrases, before, &Phrase::before) != phrases.end()) continue;  // Of an earlier lexicon.
+      const bool has_class = class_names_[whole.lexicon_class] != kPhraseClass;
+      phrases.push_back({before, {has_class ? whole.lexicon_class : own.lexicon_class, values_.size()}});
+      longest_phrase_ = std::max(longest_phrase_, words.size());
+      for (std::size_t i = 0; i < num_attributes; ++i) {
+        const float value = values_[whole.attributes + i];
+        values_.push_back(value != 0.0f ? value : values_[own.attributes + i]);
+      }
+    }
+  }
+  for (auto& [last, phrases] : phrases_) {
+    std::ranges::stable_sort(phrases, std::ranges::greater(),
+                             [](const Phrase& phrase) { return phrase.before.size(); });
+  }
+}
+
+const Annotator::Phrase* Annotator::phrase_of(std::string_view lower, std::span<const std::string> before) const {
+  const auto found = phrases_.find(lower);
+  if (found == phrases_.end()) return nullptr;
+  for (const Phrase& phrase : found->second) {
+    if (phrase.before.size() <= before.size() && std::equal(phrase.before.begin(), phrase.before.end(), before.begin()))
+      return &phrase;
+  }
+  return nullptr;
 }
 
 const Annotator::Meaning& Annotator::meaning_of(std::string_view word) const {
@@ -100,10 +148,21 @@ void AnnotationCursor::append(std::string_view bytes, bool ends_word) {
 void AnnotationCursor::take_words() {
   for (const ScannedWord& place : scanner_.words()) {
     const std::string_view text = scanner_.text(place);
-    const Annotator::Meaning& meaning = annotator_->meaning_of(text);
+    const Annotator::Meaning* meaning = &annotator_->meaning_of(text);
     AnnotatedWord word = {.place = place, .surface = Surface::of(text), .first = first_};
-    word.lexicon_class = meaning.lexicon_class;
-    word.attributes = annotator_->values_.data() + meaning.attributes;
+    if (annotator_->longest_phrase_ > 1) {
+      if (first_) before_.clear();
+      std::string lower = lower_case(text);
+      if (const Annotator::Phrase* phrase = annotator_->phrase_of(lower, before_)) {
+        meaning = &phrase->meaning;
+        before_.clear();
+      } else {
+        if (before_.size() + 1 >= annotator_->longest_phrase_) before_.pop_back();
+        before_.insert(before_.begin(), std::move(lower));
+      }
+    }
+    word.lexicon_class = meaning->lexicon_class;
+    word.attributes = annotator_->values_.data() + meaning->attributes;
     if (annotator_->tagger() != nullptr) word.tag = annotator_->tagger()->tag_next(text, history_);
     first_ = word.surface.stop;
     if (first_) history_ = {};

@@ -16,8 +16,6 @@
 namespace semfuse {
 namespace {
 
-constexpr std::size_t kMostBack = 8;  // Words that a declaration's `after` reaches.
-
 // Places in surface_names().
 enum SurfaceName : std::size_t {
   kCapital,
@@ -52,17 +50,6 @@ std::size_t place_of(std::string_view name, const std::vector<std::string>& name
     throw Error(fmt::format("no lexicon has the {} {}{}", what, quoted_text(name), did_you_mean(name, names)));
   }
   return static_cast<std::size_t>(found - names.begin());
-}
-
-// Of "no_longer" longer, no.
-std::vector<std::string> backwards(std::string_view phrase) {
-  std::vector<std::string> words;
-  while (true) {
-    const std::size_t cut = phrase.size() > 1 ? phrase.rfind('_') : phrase.npos;
-    words.push_back(lower_case(phrase.substr(cut == phrase.npos ? 0 : cut + 1)));
-    if (cut == phrase.npos) return words;
-    phrase = phrase.substr(0, cut);
-  }
 }
 
 }  // namespace
@@ -127,7 +114,7 @@ std::size_t NaturalBank::add_atom(const BankTerm& term) {
       break;
     case BankTerm::Kind::words:
       for (const std::string& value : term.values) {
-        std::vector<std::string> words = backwards(value);
+        std::vector<std::string> words = words_backwards(value);
         longest_phrase_ = std::max(longest_phrase_, words.size());
         phrases_[words[0]].push_back({atom, {words.begin() + 1, words.end()}});
       }
@@ -196,10 +183,15 @@ void NaturalBank::read_unfinished(std::string_view letters, std::span<float> ato
   });
 }
 
-template <typename Atoms>
-void NaturalBank::evaluate(const Atoms& atoms, std::span<float> row) const {
-  std::array<const float*, kMostBack + 1> of;  // The atoms of each word.
-  for (std::size_t back = 0; back <= most_back_; ++back) of[back] = atoms(back).data();
+void NaturalBank::read_start(std::span<float> atoms) const {
+  for (const std::size_t atom : of_surface_[kStart]) atoms[atom] = 1.0f;
+}
+
+void NaturalBank::read_end(std::span<float> atoms) const {
+  for (const std::size_t atom : of_surface_[kEnd]) atoms[atom] = 1.0f;
+}
+
+void NaturalBank::evaluate(const AtomsOfWords& of, std::span<float> row) const {
   const auto value_of = [&](const Literal& literal) {
     float value = literal.back == 0 ? of[0][literal.atom] : 0.0f;
     for (std::size_t back = 1; back <= literal.back; ++back) value = std::max(value, of[back][literal.atom]);
@@ -254,8 +246,10 @@ FeatureMatrix NaturalBank::word_rows(std::span<const std::string> texts) const {
       word.first = false;
       read(word, lower_case(cursor.texts()[w]), {}, atoms);
     }
-    evaluate([&](std::size_t back) { return std::span(back == 0 ? atoms : none); },
-             std::span(matrix.values).subspan(i * size(), size()));
+    AtomsOfWords of;
+    of.fill(none.data());
+    of[0] = atoms.data();
+    evaluate(of, std::span(matrix.values).subspan(i * size(), size()));
   }
   return matrix;
 }
@@ -269,7 +263,7 @@ FeatureCursor::FeatureCursor(const NaturalBank& bank)
       annotation_(bank.annotator_),
       atoms_((bank.most_back_ + 1) * bank.terms_.size()),
       row_(bank.size()) {
-  for (const std::size_t atom : bank.of_surface_[kStart]) atoms(0)[atom] = 1.0f;
+  bank.read_start(atoms(0));
   evaluate();
 }
 
@@ -286,7 +280,9 @@ void FeatureCursor::next_word() {
 }
 
 void FeatureCursor::evaluate() {
-  bank_->evaluate([this](std::size_t back) { return atoms(back); }, row_);
+  NaturalBank::AtomsOfWords of{};
+  for (std::size_t back = 0; back <= bank_->most_back_; ++back) of[back] = atoms(back).data();
+  bank_->evaluate(of, row_);
 }
 
 std::span<const float> FeatureCursor::append(const TokenText& token) {
@@ -323,7 +319,7 @@ std::span<const float> FeatureCursor::append(const TokenText& token) {
 
 std::span<const float> FeatureCursor::end() {
   std::fill(atoms_.begin(), atoms_.end(), 0.0f);
-  for (const std::size_t atom : bank_->of_surface_[kEnd]) atoms(0)[atom] = 1.0f;
+  bank_->read_end(atoms(0));
   evaluate();
   return row_;
 }

@@ -23,6 +23,8 @@ struct TokenText {
   // Nothing that follows belongs to the token's last word. True of the words of a word tokenizer; of pieces of words
   // and of bytes it is known only later.
   bool ends_word = false;
+  TokenId id = kNoId;  // Which token it is, if it always comes with the same of the above.
+  static constexpr TokenId kNoId = -1;
 };
 
 // The polarity and strength of English words, which the library carries (lexicons/english.tsv).
@@ -31,6 +33,8 @@ const Lexicon& english_lexicon();
 // Immutable, so safe to share between threads.
 class NaturalBank {
  public:
+  static constexpr std::size_t kMostBack = 8;  // Words that a declaration's `after` reaches.
+
   // Memberships of graded features are those of the options. Throws Error, with the declaration's line, for a tag
   // without a tagger, and for an attribute or class that no lexicon has.
   NaturalBank(BankDeclaration declaration, std::shared_ptr<const Tagger> tagger, std::vector<Lexicon> lexicons,
@@ -53,6 +57,7 @@ class NaturalBank {
 
  private:
   friend class FeatureCursor;
+  friend class RowMemory;
 
   // A term of features as a number that is known of every word. Equal terms are one atom.
   struct Degree {
@@ -81,9 +86,12 @@ class NaturalBank {
   void read(const AnnotatedWord& word, std::string_view lower, std::span<const std::string> before,
             std::span<float> atoms) const;
   void read_unfinished(std::string_view letters, std::span<float> atoms) const;
-  // `atoms(back)` are those of the word so many before.
-  template <typename Atoms>
-  void evaluate(const Atoms& atoms, std::span<float> row) const;
+  // Sets those of <bos> and <eos> in atoms that are 0.
+  void read_start(std::span<float> atoms) const;
+  void read_end(std::span<float> atoms) const;
+  // The atoms of the word and of those before it, the nearest first, most_back_ of them.
+  using AtomsOfWords = std::array<const float*, kMostBack + 1>;
+  void evaluate(const AtomsOfWords& of, std::span<float> row) const;
 
   BankDeclaration declaration_;
   Annotator annotator_;

@@ -95,18 +95,26 @@ TagWeights TagWeights::take_from(std::string_view& bytes) {
   return TagWeights(std::move(hashes), rows);
 }
 
-UniversalTag TagWeights::best(std::span<const std::uint32_t> features) const {
+void TagWeights::add(std::span<const std::uint32_t> features, TagScores& scores) const {
   constexpr std::size_t kMost = 32;
   assert(features.size() <= kMost);
   std::array<std::uint32_t, kMost> rows;
   const std::size_t num_rows = features_.find_all(features, rows.data());
-  std::array<std::int16_t, kStride> scores{};
   for (std::size_t r = 0; r < num_rows; ++r) {
     const std::int8_t* weights = &weights_[rows[r] * kStride];
     for (std::size_t i = 0; i < kStride; ++i) scores[i] = static_cast<std::int16_t>(scores[i] + weights[i]);
   }
+}
+
+UniversalTag TagWeights::best_of(const TagScores& scores) {
   const auto end = scores.begin() + kUniversalTags.size();
   return static_cast<UniversalTag>(std::max_element(scores.begin(), end) - scores.begin());
+}
+
+UniversalTag TagWeights::best(std::span<const std::uint32_t> features) const {
+  TagScores scores{};
+  add(features, scores);
+  return best_of(scores);
 }
 
 }  // namespace semfuse

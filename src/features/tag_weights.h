@@ -63,6 +63,10 @@ class TagFeatures {
   std::size_t size_ = 0;
 };
 
+// A sum of weights for each part of speech, with room for whole vectors. No sum leaves the range, so it is the same in
+// whichever order and parts it was added up.
+using TagScores = std::array<std::int16_t, 24>;
+
 // Immutable, so safe to share between threads.
 class TagWeights {
  public:
@@ -81,9 +85,12 @@ class TagWeights {
 
   // The part of speech with the highest sum over the features; of equals the first.
   UniversalTag best(std::span<const std::uint32_t> features) const;
+  // The same in parts: at most 32 features altogether.
+  void add(std::span<const std::uint32_t> features, TagScores& scores) const;
+  static UniversalTag best_of(const TagScores& scores);
 
  private:
-  static constexpr std::size_t kStride = 24;  // A row with room for whole vectors.
+  static constexpr std::size_t kStride = std::tuple_size_v<TagScores>;
 
   std::vector<std::uint32_t> hashes_;
   TagFeatures features_;

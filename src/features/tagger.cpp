@@ -113,13 +113,30 @@ void TagFeatureList::look_ahead(const TagForm& word, const TagForm& next, const 
   add(next.lower, 0, tag_before);
 }
 
-void TagFeatureList::add(std::uint64_t a, std::uint64_t b, UniversalTag tag, UniversalTag second_tag) {
-  std::uint64_t h = (size_ + 1) * 0x9E3779B97F4A7C15ULL ^ (std::uint64_t{tag} << 8 | second_tag);
+std::uint32_t TagFeatureList::hash_of(std::size_t place, std::uint64_t a, std::uint64_t b, UniversalTag tag,
+                                      UniversalTag second_tag) {
+  std::uint64_t h = (place + 1) * 0x9E3779B97F4A7C15ULL ^ (std::uint64_t{tag} << 8 | second_tag);
   h = mix_bits(mix_bits(h + a) + b);
-  hashes_[size_++] = static_cast<std::uint32_t>(h >> (64 - kTagFeatureBits));
+  return static_cast<std::uint32_t>(h >> (64 - kTagFeatureBits));
 }
 
-Tagger::Tagger(TagWeights in_order, TagWeights whole) : in_order_(std::move(in_order)), whole_(std::move(whole)) {}
+void TagFeatureList::add(std::uint64_t a, std::uint64_t b, UniversalTag tag, UniversalTag second_tag) {
+  hashes_[size_] = hash_of(size_, a, b, tag, second_tag);
+  ++size_;
+}
+
+Tagger::Tagger(TagWeights in_order, TagWeights whole)
+    : in_order_(std::move(in_order)), whole_(std::move(whole)), of_tags_(kTagPlaces * kTagPlaces) {
+  const auto tag_at = [](std::size_t place) {
+    return place < kUniversalTags.size() ? static_cast<UniversalTag>(place) : TagFeatureList::kNoTag;
+  };
+  for (std::size_t i = 0; i < of_tags_.size(); ++i) {
+    const UniversalTag before = tag_at(i / kTagPlaces), before_that = tag_at(i % kTagPlaces);
+    in_order_.add(std::array{TagFeatureList::hash_of(TagFeatureList::kTagBefore, 0, 0, before),
+                             TagFeatureList::hash_of(TagFeatureList::kTagsBefore, 0, 0, before, before_that)},
+                  of_tags_[i]);
+  }
+}
 
 std::string Tagger::bytes() const {
   std::string bytes(kMagic);
@@ -178,6 +195,56 @@ UniversalTag Tagger::tag_next(std::string_view word, History& history) const {
   const TagForm form = TagForm::of(word);
   const UniversalTag tag = in_order_.best(history.features(form).hashes());
   history.advance(form, tag);
+  return tag;
+}
+
+TagType Tagger::type_of(std::string_view word) const {
+  using List = TagFeatureList;
+  TagType type = {.form = TagForm::of(word)};
+  const List list(type.form, {}, {}, List::kNoTag, List::kNoTag);
+  in_order_.add(list.hashes().first(List::kAloneEnd), type.alone);
+  in_order_.add(std::array{List::hash_of(List::kBefore, type.form.lower),
+                           List::hash_of(List::kBeforeEnding, type.form.endings[2])},
+                type.before);
+  in_order_.add(std::array{List::hash_of(List::kBeforeThat, type.form.lower)}, type.before_that);
+  return type;
+}
+
+Tagger::TypeHistory::TypeHistory(const Tagger& tagger) {
+  const TagType start = tagger.type_of("<s>");
+  lower_before_ = start.form.lower;
+  before_ = start.before;
+  before_that_ = next_before_that_ = start.before_that;
+}
+
+TagScores Tagger::after_tag(const TagType& word, UniversalTag before) const {
+  using List = TagFeatureList;
+  TagScores scores = word.alone;
+  in_order_.add(std::array{List::hash_of(List::kShapeAtStart, word.form.shape, before == List::kNoTag ? 1 : 2),
+                           List::hash_of(List::kWordTag, word.form.lower, 0, before),
+                           List::hash_of(List::kEndingTag, word.form.endings[2], 0, before),
+                           List::hash_of(List::kShapeTag, word.form.shape, 0, before)},
+                scores);
+  return scores;
+}
+
+UniversalTag Tagger::tag_next(const TagType& word, const TagScores& after, TypeHistory& history) const {
+  using List = TagFeatureList;
+  const UniversalTag before = history.tag_before_, before_that = history.tag_before_that_;
+  const TagScores& tags = of_tags(before, before_that);
+  TagScores scores;
+  for (std::size_t i = 0; i < scores.size(); ++i) {
+    scores[i] = static_cast<std::int16_t>(after[i] + tags[i] + history.before_[i] + history.before_that_[i]);
+  }
+  in_order_.add(std::array{List::hash_of(List::kBeforeWord, history.lower_before_, word.form.lower),
+                           List::hash_of(List::kEndingTags, word.form.endings[1], 0, before, before_that)},
+                scores);
+  const UniversalTag tag = TagWeights::best_of(scores);
+  history.lower_before_ = word.form.lower;
+  history.before_ = word.before;
+  history.before_that_ = std::exchange(history.next_before_that_, word.before_that);
+  history.tag_before_that_ = before;
+  history.tag_before_ = tag;
   return tag;
 }
 

@@ -72,42 +72,14 @@ FeatureMatrix TokenFeatures::prefix_rows(std::span<const TokenId> ids) const {
 TokenCursor::TokenCursor(const TokenFeatures& features) : features_(&features) {
   assert(!features.looks_ahead());
   if (features.natural_ != nullptr) {
-    natural_.emplace(*features.natural_);
+    natural_.emplace(features, FeatureCursor(*features.natural_));
   } else {
     sentence_.emplace(*features.bank_);
   }
 }
 
 std::span<const float> TokenCursor::append(TokenId id) {
-  using Spelling = TokenFeatures::Spelling;
-  if (natural_) {
-    const Spelling spelling =
-        features_->spelling_.empty() ? Spelling::none : features_->spelling_[static_cast<std::size_t>(id)];
-    if (before_letter_ && spelling != Spelling::none) {  // The letter was only the first of its word.
-      natural_ = std::move(before_letter_);
-      natural_->append({features_->vocabulary_->word(last_), false});
-      in_spelled_word_ = true;
-    }
-    before_letter_.reset();
-    if (spelling == Spelling::letter && !in_spelled_word_) {
-      before_letter_ = natural_;
-      before_n_.reset();
-      last_ = id;
-      return natural_->append({features_->vocabulary_->word(id), true});
-    }
-    in_spelled_word_ = spelling != Spelling::none;
-    if (before_n_ && features_->negation_ == id) {
-      natural_ = std::move(before_n_);
-      before_n_.reset();
-      const std::string joined = features_->vocabulary_->word(last_) + features_->vocabulary_->word(id);
-      return natural_->append({joined, true});
-    }
-    before_n_.reset();
-    if (features_->negation_ && features_->ends_in_n_[static_cast<std::size_t>(id)] != 0) before_n_ = natural_;
-    last_ = id;
-    return natural_->append(features_->text_of(id));
-  }
-  return sentence_->append(features_->vocabulary_->word(id));
+  return natural_ ? natural_->append(id) : sentence_->append(features_->vocabulary_->word(id));
 }
 
 }  // namespace semfuse

@@ -9,6 +9,7 @@
 #include <random>
 
 #include "data/preparation.h"
+#include "features/row_memory.h"
 #include "model/model_access.h"
 #include "semfuse/generator.h"
 #include "semfuse/synthetic_corpus.h"
@@ -81,6 +82,53 @@ TEST_P(TokenFeaturesOf, OneAtATimeAsAtOnce) {
                               whole.values.end() - static_cast<std::ptrdiff_t>(whole.num_features));
     EXPECT_EQ(features.prefix_rows(ids).values, prefix);
     EXPECT_EQ(rows_one_at_a_time(features, ids), prefix);
+  }
+}
+
+// Of many texts with one memory, and a lexicon with phrases.
+TEST_P(TokenFeaturesOf, RememberedRowsAreTheSame) {
+  const Tokenizer tokenizer = tokenizer_of(GetParam());
+  const Vocabulary vocabulary = tokenizer.vocabulary();
+  const Lexicon lexicon = Lexicon::parse(
+      "word\tclass\tpolarity\tstrength\ngood\tword\t0.5\t0\nn't_really\tphrase\t-0.3\t0\nreally\tword\t0\t0.7\n"
+      "no_longer_bad\tphrase\t0.4\t0\nno_longer\tphrase\t-0.2\t0\nlonger_bad\tphrase\t-1\t0\n",
+      "phrases");
+  const FeatureBank bank(lexicon, {.bank = FeatureSet::natural, .kernel = MembershipKernel::gaussian});
+  const TokenFeatures features(bank, vocabulary, &tokenizer);
+  RowMemory memory(*features.natural());
+  std::mt19937 random(3);
+  for (int trial = 0; trial < 200; ++trial) {
+    const std::vector<TokenId> ids = ids_of(tokenizer, random_text(random, 12));
+    memory.begin_text();
+    NaturalTokens<RememberedCursor> tokens(features, RememberedCursor(memory));
+    std::vector<std::uint32_t> numbers = {tokens.cursor().row()};
+    for (const TokenId id : ids) numbers.push_back(tokens.append(id));
+    numbers.push_back(tokens.cursor().end());
+    const FeatureMatrix rows = features.text_rows(ids);
+    ASSERT_EQ(rows.num_rows, numbers.size());
+    for (std::size_t t = 0; t < numbers.size(); ++t) {
+      EXPECT_TRUE(std::ranges::equal(memory.row(numbers[t]), std::span(rows.row(t), rows.num_features)));
+    }
+  }
+}
+
+// More words than a memory holds, in one text and in several.
+TEST(RowMemory, IsRightWhenItIsFull) {
+  const FeatureBank bank = english_bank();
+  const NaturalBank& natural = *TokenFeatures(bank, Vocabulary({"<pad>", "<bos>", "<eos>"})).natural();
+  RowMemory memory(natural);
+  std::mt19937 random(5);
+  for (const std::size_t num_words : {40'000, 10, 10}) {
+    memory.begin_text();
+    RememberedCursor remembered(memory);
+    FeatureCursor cursor(natural);
+    for (std::size_t i = 0; i < num_words; ++i) {
+      std::string word = " ";
+      for (int n = 0; n < 5; ++n) word += static_cast<char>('a' + random() % 26);
+      if (i % 7 == 0) word = " Walked" + word;
+      const std::span<const float> row = cursor.append({word, true});
+      ASSERT_TRUE(std::ranges::equal(memory.row(remembered.append({word, true})), row)) << i;
+    }
   }
 }
 

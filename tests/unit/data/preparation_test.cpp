@@ -33,6 +33,11 @@ std::string reviews(std::size_t count) {
   return text.str();
 }
 
+const FeatureBank& no_features() {
+  static const FeatureBank bank(Lexicon({}), {.bank = FeatureSet::none});
+  return bank;
+}
+
 PreparationOptions options_for(const std::string& file, TokenizerKind kind = TokenizerKind::words) {
   return {.train = {file},
           .val = {},
@@ -41,7 +46,8 @@ PreparationOptions options_for(const std::string& file, TokenizerKind kind = Tok
           .vocabulary = 400,
           .given = std::nullopt,
           .knobs = {parse_knob("stars: scalar of column stars from 1 to 5"),
-                    parse_knob("mark: distribution of final_mark over . !")}};
+                    parse_knob("mark: distribution of final_mark over . !")},
+          .bank = &no_features()};
 }
 
 std::map<std::string, std::string> files_in(const fs::path& folder) {

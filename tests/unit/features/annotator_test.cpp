@@ -27,5 +27,32 @@ TEST(Annotator, SaysOfEachWordWhatItIs) {
   EXPECT_EQ(words[4].attributes[0], 0.0f);
 }
 
+// The last word of a phrase has its attributes; nothing that came before changes, and no word is in two phrases.
+TEST(Annotator, ReadsPhrasesOfLexiconsInOrder) {
+  const Lexicon lexicon = Lexicon::parse(
+      "word\tclass\tpolarity\tstrength\ngood\topinion\t0.5\t0.25\nnot_good\tphrase\t-0.75\ngood_food\tdish\t0.125\n"
+      "is_not_good\tphrase\t-1\nn't_like\tphrase\t-0.5\n",
+      "phrases");
+  const Annotator annotator(nullptr, {lexicon});
+  const auto polarities = [&](std::string_view text) {
+    std::vector<float> values;
+    for (const AnnotatedWord& word : annotator.annotate(text)) values.push_back(word.attributes[0]);
+    return values;
+  };
+  using Values = std::vector<float>;
+  EXPECT_EQ(polarities("It was Not good"), (Values{0, 0, 0, -0.75f}));
+  EXPECT_EQ(polarities("not very good"), (Values{0, 0, 0.5f}));
+  EXPECT_EQ(polarities("not. Good"), (Values{0, 0, 0.5f}));  // Of another sentence.
+  EXPECT_EQ(polarities("not, good"), (Values{0, 0, 0.5f}));
+  EXPECT_EQ(polarities("is not good"), (Values{0, 0, -1.0f}));  // The longest.
+  EXPECT_EQ(polarities("good food"), (Values{0.5f, 0.125f}));
+  EXPECT_EQ(polarities("not good food"), (Values{0, -0.75f, 0}));
+  EXPECT_EQ(polarities("I didn't like"), (Values{0, 0, 0, -0.5f}));
+  const std::vector<AnnotatedWord> words = annotator.annotate("not good good food");
+  EXPECT_EQ(words[1].attributes[1], 0.25f);  // What the phrase does not say.
+  EXPECT_EQ(annotator.class_names()[words[1].lexicon_class], "opinion");
+  EXPECT_EQ(annotator.class_names()[words[3].lexicon_class], "dish");
+}
+
 }  // namespace
 }  // namespace semfuse

@@ -98,5 +98,18 @@ TEST(Tagger, InOrderLooksAtNothingThatFollows) {
   }
 }
 
+// Sums that are added up in parts come to the same tags.
+TEST(Tagger, TagsTypesAsWords) {
+  const Tagger& tagger = *Tagger::english();
+  Tagger::History history;
+  Tagger::TypeHistory types(tagger);
+  for (const char* word :
+       {"The", "old", "man", "the", "boats", ",", "and", "I", "can", "can", "3.5", "Cans", "NASA", "."}) {
+    const TagType type = tagger.type_of(word);
+    const TagScores after = tagger.after_tag(type, types.tag_before());
+    EXPECT_EQ(tagger.tag_next(type, after, types), tagger.tag_next(word, history)) << word;
+  }
+}
+
 }  // namespace
 }  // namespace semfuse

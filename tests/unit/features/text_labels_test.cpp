@@ -100,5 +100,16 @@ TEST(TextLabels, SharesAreWrittenAsTheyAreRead) {
   EXPECT_THAT([] { parse_knob("s: scalar of share past"); }, ThrowsMessage<Error>(HasSubstr("a scalar needs a range")));
 }
 
+TEST(TextLabels, CountAPhraseInsteadOfItsWords) {
+  const Lexicon lexicon = Lexicon::parse("word\tclass\tpolarity\ngood\tword\t0.5\nnot_good\tphrase\t-1\n", "phrases");
+  const FeatureBank bank(lexicon, {.bank = FeatureSet::natural, .kernel = MembershipKernel::gaussian});
+  const TextLabels reader({parse_knob("tone: scalar of polarity from -1 to 1")}, bank);
+  std::vector<KnobLabel> labels;
+  reader.read("Not good, but good food.", labels);
+  EXPECT_DOUBLE_EQ(*labels[0].value, -0.25);
+  reader.read("not a good one", labels);
+  EXPECT_DOUBLE_EQ(*labels[0].value, 0.5);
+}
+
 }  // namespace
 }  // namespace semfuse
