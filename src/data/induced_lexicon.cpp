@@ -7,11 +7,12 @@
 #include <cmath>
 #include <utility>
 
+#include "core/lower_case.h"
 #include "data/label_sides.h"
 #include "data/text_hash.h"
-#include "data/word_scan.h"
 #include "io/quoted_text.h"
 #include "semfuse/error.h"
+#include "text/word_scanner.h"
 
 namespace semfuse {
 namespace {
@@ -35,21 +36,18 @@ bool is_countable(std::string_view word) {
   const auto is_letter = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || static_cast<unsigned char>(c) >= 0x80;
   };
-  return word.size() <= kLongestWord && word.find('_') == word.npos && is_counted_byte(word.front()) &&
-         foreign_mark_length(word) == 0 && std::any_of(word.begin(), word.end(), is_letter);
+  return word.size() <= kLongestWord && word.find('_') == word.npos && std::ranges::any_of(word, is_letter) &&
+         (word[0] == '\'' || !WordScanner::is_mark(word));
 }
 
-// The countable words of a text in lower case; an empty one where something else stands, which no phrase spans.
+// The countable words of a text in lower case, cut as features see them; an empty one where something else stands,
+// which no phrase spans.
 void words_of(std::string_view text, std::vector<std::string>& words) {
-  std::size_t count = 0;
-  for_each_word(text, [&](std::string_view piece) {
-    if (count == words.size()) words.emplace_back();
-    std::string& word = words[count++];
-    word.clear();
-    if (!is_countable(piece)) return;
-    for (const char c : piece) word += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  });
-  words.resize(count);
+  words.clear();
+  for (const ScannedWord& place : scan_words(text)) {
+    const std::string_view word = text.substr(place.begin, place.end - place.begin);
+    words.push_back(is_countable(word) ? lower_case(word) : std::string());
+  }
 }
 
 class WordCounts {
