@@ -8,7 +8,9 @@
 #include <utility>
 
 #include "core/random.h"
+#include "features/knob_index.h"
 #include "features/knob_support.h"
+#include "features/text_labels.h"
 #include "semfuse/error.h"
 
 namespace semfuse {
@@ -66,6 +68,15 @@ std::vector<double> draw_values(const Knob& knob, const KnobLabel& label, double
   }
 }
 
+// What may give sentences a label of the knob.
+std::string advice_for(const Knob& knob) {
+  if (knob.of_column) return "fill in that column";
+  if (knob.source == kLengthSource) return "take sentences that have words";
+  if (knob.kind == KnobKind::distribution) return "take sentences that end in one of its marks, or name others";
+  if (!feature_of(knob).empty()) return "take sentences that have words";
+  return "give words that attribute in the lexicon";
+}
+
 }  // namespace
 
 RequestSampler::Pattern RequestSampler::pattern_of(std::size_t sentence) const {
@@ -112,10 +123,8 @@ RequestSampler::RequestSampler(std::vector<Knob> knobs, const Dataset& dataset, 
   }
   for (std::size_t k = 0; k < knobs_.size(); ++k) {
     if (!shown[k]) {
-      throw Error(
-          fmt::format("knob {}: no training sentence shows any {}; give words that attribute in the lexicon, or leave "
-                      "it out of model.knobs",
-                      knobs_[k].name, knobs_[k].source));
+      throw Error(fmt::format("knob {}: no training sentence shows any {}; {}, or leave it out of model.knobs",
+                              knobs_[k].name, knobs_[k].source, advice_for(knobs_[k])));
     }
     if (knobs_[k].kind != KnobKind::scalar) continue;
     std::vector<double>& values = support_[knobs_[k].name];

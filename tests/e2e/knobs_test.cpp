@@ -93,7 +93,9 @@ TEST_F(Knobs, RefusesWhatIsNotAllowed) {
   expect_refused({"sweep", run, "--all", "--knob", "polarity"}, "leave --knob out");
   expect_refused(tiny_training(path("bad"), {"--set", "model.knobs=[\"p: chance of polarity\"]"}), "kind must be");
   expect_refused(tiny_training(path("bad"), {"--set", "model.knobs=[\"warmth: probability of warmth\"]"}),
-                 "no training sentence shows any warmth");
+                 "no training sentence shows any warmth; give words that attribute in the lexicon");
+  expect_refused(tiny_training(path("bad"), {"--set", "model.knobs=[\"m: distribution of final_mark over ; :\"]"}),
+                 "take sentences that end in one of its marks, or name others, or leave it out of model.knobs");
   const std::string plain = path("plain");
   ASSERT_EQ(semfuse_program(tiny_training(plain, {"--quiet", "--set", "model.knobs=[]"})).exit_code, 0);
   expect_refused({"generate", plain, "--knob", "polarity=1"}, "has no knobs");
