@@ -19,6 +19,7 @@
 #include "run_view.h"
 #include "semfuse/error.h"
 #include "settings.h"
+#include "study_progress.h"
 #include "table_options.h"
 #include "text_evaluation.h"
 
@@ -130,7 +131,10 @@ Experiment resolved_experiment(const Options& options) {
   validate(experiment);
   fit_to_data(options, experiment);
   if (makes_knobs(options, experiment)) {
-    const ColumnKnobs found = column_knobs(experiment.data);
+    StudyProgress progress(options.quiet);
+    const ColumnKnobs found =
+        column_knobs(experiment.data, [&](double done) { progress.show("looking for knobs in the columns", done); });
+    progress.clear();
     experiment.model.knobs = found.knobs;
     if (!found.left_out.empty() && !options.quiet) {
       notify(printable(

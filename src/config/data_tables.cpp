@@ -58,13 +58,16 @@ TableOptions table_options(const DataOptions& data) {
   return options;
 }
 
-ColumnKnobs column_knobs(const DataOptions& data) {
+ColumnKnobs column_knobs(const DataOptions& data, const std::function<void(double done)>& progress) {
   const TableOptions options = table_options(data);
   const std::vector<std::filesystem::path> files = tables(data, options);
   DataDescription description;
   if (!files.empty()) {
+    const auto show = [&](std::uint64_t done, std::uint64_t total) {
+      if (progress) progress(static_cast<double>(done) / static_cast<double>(std::max<std::uint64_t>(total, 1)));
+    };
     description =
-        describe_data(files, {.text_column = data.text, .table = options, .columns_only = true, .progress = {}});
+        describe_data(files, {.text_column = data.text, .table = options, .columns_only = true, .progress = show});
   }
   for (const std::string& label : data.labels) {
     const auto is_it = [&](const KnobProposal& proposal) { return proposal.column == label; };

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -20,8 +21,9 @@ struct ColumnKnobs {
 };
 
 // Reads all files and makes a knob of each column that data.labels names, or, if it names none, of each that can be
-// one. Throws Error if a label's column is not there or can be none, and for files that cannot be read.
-ColumnKnobs column_knobs(const DataOptions& data);
+// one. Throws Error if a label's column is not there or can be none, and for files that cannot be read. `progress`
+// is told the share that is read, now and then.
+ColumnKnobs column_knobs(const DataOptions& data, const std::function<void(double done)>& progress = {});
 
 // How many texts there are to train on: exact of small files, by the size of the files and their first texts else.
 // Throws Error as RecordReader does, but for rows at fault.
