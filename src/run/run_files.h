@@ -18,6 +18,7 @@ struct RunFiles {
   std::filesystem::path lock() const { return folder / "lock"; }
   std::filesystem::path metrics() const { return folder / "metrics.json"; }  // Of a run that a study measured.
 
+  static constexpr const char* kInitialModel = "init.safetensors";  // What a run went on from; so in config.toml too.
   static constexpr const char* kLexicon = "lexicon.tsv";  // What config.toml calls it too; as feature_sources().
   static constexpr const char* kCheckpointSettings = "settings.json";
 };

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <new>
@@ -9,8 +10,10 @@
 
 #include "config/feature_sources.h"
 #include "config/lexicon_source.h"
+#include "features/banks.h"
 #include "features/feature_bank_access.h"
 #include "features/knob_support.h"
+#include "features/natural_bank.h"
 #include "features/word_vectors.h"
 #include "io/file.h"
 #include "io/output_folder.h"
@@ -26,6 +29,10 @@ namespace semfuse {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+
+// As feature_sources() have them.
+constexpr const char* kKeptDeclaration = "features.bank";
+constexpr const char* kKeptTagger = "words.tagger";
 
 double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
@@ -53,27 +60,73 @@ Experiment with_kept_sources(Experiment experiment) {
   for (const FeatureSource& source : feature_sources()) {
     if (source.is_file(experiment)) experiment.*source.name = source.kept_as;
   }
+  if (!experiment.init.empty()) experiment.init = RunFiles::kInitialModel;
   return experiment;
+}
+
+// The names of what the model's features are made of, or what a run calls copies of it.
+void name_sources(const NaturalBank& bank, Experiment& experiment) {
+  const auto is_it = [&](const EmbeddedText& embedded) { return embedded.text == bank.declaration().text; };
+  const auto found = std::ranges::find_if(embedded_banks(), is_it);
+  experiment.declaration = found == embedded_banks().end() ? kKeptDeclaration : std::string(found->name);
+  const Tagger* tagger = bank.annotator().tagger();
+  const bool is_english = tagger != nullptr && tagger->bytes() == Tagger::english()->bytes();
+  experiment.tagger = tagger == nullptr ? "none" : is_english ? "english" : kKeptTagger;
 }
 
 // What a model is does not change by going on from it; and its files are read as before, where nothing else is said.
 Experiment with_initial_model(Experiment experiment) {
+  // Features that nothing reads are no part of the model.
+  if (!experiment.model.fusion && experiment.features.bank == FeatureSet::natural) {
+    experiment.features.bank = FeatureSet::none;
+  }
   if (experiment.init.empty()) return experiment;
   experiment.init = std::filesystem::absolute(experiment.init).lexically_normal().string();
   const Checkpoint init = load_checkpoint(experiment.init);
   experiment.model = init.model.options();
   experiment.features = init.model.feature_bank().options();
+  const NaturalBank* natural = FeatureBankAccess::natural(init.model.feature_bank());
+  if (natural != nullptr) name_sources(*natural, experiment);
   const std::optional<Experiment> before = init.find_experiment();
   const auto& vectors = FeatureBankAccess::vectors(init.model.feature_bank());
   experiment.vectors = !vectors ? "none" : before ? before->vectors : "data";
   if (vectors) experiment.vector_width = vectors->width();
   DataOptions& data = experiment.data;
+  if (before && is_builtin_lexicon(experiment.lexicon)) {
+    experiment.lexicon = before->lexicon;
+    std::error_code ignored;
+    if (const std::filesystem::path kept = RunFiles{experiment.init}.lexicon(); !is_builtin_lexicon(before->lexicon)) {
+      // Beside a model without its run there is none.
+      experiment.lexicon = std::filesystem::exists(kept, ignored) ? kept.string() : Experiment{}.lexicon;
+    }
+  }
   if (before && data.kind == DataKind::files && data.format.empty() && data.heading.empty()) {
     data.format = before->data.format;
     data.heading = before->data.heading;
     if (data.text.empty()) data.text = before->data.text;
   }
   return experiment;
+}
+
+// What a run needs besides its data, so that it can go on when these files are gone.
+RunFolder::KeptFiles kept_files(const Experiment& experiment, const LanguageModel& model) {
+  RunFolder::KeptFiles files;
+  const NaturalBank* natural = FeatureBankAccess::natural(model.feature_bank());
+  for (const FeatureSource& source : feature_sources()) {
+    if (!source.is_file(experiment)) continue;
+    if (experiment.init.empty() || source.name == &Experiment::lexicon) {
+      files[source.kept_as] = read_text(experiment.*source.name);
+    } else {
+      const bool is_declaration = source.name == &Experiment::declaration;
+      files[source.kept_as] = is_declaration ? natural->declaration().text : natural->annotator().tagger()->bytes();
+    }
+  }
+  if (experiment.init.empty()) return files;
+  const std::filesystem::path init = experiment.init;
+  std::error_code ignored;
+  files[RunFiles::kInitialModel] =
+      read_text(std::filesystem::is_directory(init, ignored) ? RunFiles{init}.model() : init);
+  return files;
 }
 
 Assembly assembled(const Experiment& experiment, const TrainingRunOptions& options) {
@@ -104,9 +157,7 @@ struct TrainingRun::State {
     if (!is_builtin_lexicon(wanted.lexicon) && assembly.model.tokenizer() == nullptr) {
       warnings = lexicon_gaps(assembly.model, wanted.lexicon);
     }
-    for (const FeatureSource& source : feature_sources()) {
-      if (source.is_file(wanted)) sources[source.kept_as] = read_text(wanted.*source.name);
-    }
+    sources = kept_files(wanted, assembly.model);
   }
 
   void require_same_data() const {
@@ -244,6 +295,8 @@ TrainingRun TrainingRun::resume(const std::filesystem::path& folder, const Train
   const RunFiles files{RunFolder::existing(folder)};
   const Experiment wanted = load_experiment(files.config());
   Experiment kept = with_kept_sources(wanted);
+  // A run of a time when the model that it went on from was not kept.
+  if (!wanted.init.empty() && wanted.init != files.folder / RunFiles::kInitialModel) kept.init = wanted.init;
   // A run of a time when the lexicon was no part of the configuration.
   Experiment source = wanted;
   std::error_code ignored;

@@ -147,6 +147,23 @@ TEST_F(NaturalFeatures, SourcesOfOnesOwnAreKeptWithTheRun) {
   const json shown = json_of({"features", "--model", path("alone/model.safetensors"), "SOUP, soup", "--json"});
   EXPECT_EQ(shown["features"], json({"warm", "dish", "loud", "verb"}));
   EXPECT_THAT(text_of({"evaluate", path("alone/model.safetensors")}), HasSubstr("bits"));
+  // A run that goes on from the model has its features, and needs nothing of it later.
+  text_of({"train", "--init", path("own-run"), "--data", path("reviews.tsv"), "--set", "training.epochs=1", "--out",
+           path("own-more"), "--quiet"});
+  fs::rename(path("own-run"), path("own-moved"));
+  EXPECT_THAT(Process::text(path("own-more/config.toml")),
+              AllOf(HasSubstr("declaration = \"features.bank\""), HasSubstr("tagger = \"words.tagger\""),
+                    HasSubstr("lexicon = \"lexicon.tsv\"")));
+  EXPECT_THAT(text_of({"train", "--resume", path("own-more")}), HasSubstr("nothing to resume"));
+  text_of({"train", "--config", path("own-more/config.toml"), "--out", path("own-more-again"), "--quiet"});
+  EXPECT_EQ(Process::text(path("own-more-again/model.safetensors")), Process::text(path("own-more/model.safetensors")));
+}
+
+TEST_F(NaturalFeatures, AreNoPartOfAModelThatReadsNone) {
+  train("plain", {"--set", "model.fusion=false", "--set", "model.knobs=[]"});
+  EXPECT_THAT(Process::text(path("plain/config.toml")), HasSubstr("bank = \"none\""));
+  EXPECT_LT(fs::file_size(path("plain/model.safetensors")) + 400'000, fs::file_size(path("model/model.safetensors")));
+  EXPECT_GT(json_of({"evaluate", path("plain"), "--json"})["bits_per_byte"].get<double>(), 0.05);
 }
 
 TEST_F(NaturalFeatures, OutputRowsMayReadThem) {

@@ -244,10 +244,13 @@ TEST_F(Text, RowsAtFaultAreLeftOutIfThatIsAskedFor) {
 TEST_F(Text, AModelCanBeGoneOnFrom) {
   write(path("more.tsv"), reviews(100, 1000));
   const json before = json_of({"evaluate", path("model"), "--data", path("more.tsv"), "--json"});
+  std::filesystem::copy(path("model"), path("first"), std::filesystem::copy_options::recursive);
   const ProcessResult result =
-      semfuse_program({"train", "--init", path("model"), "--data", path("more.tsv"), "--set", "training.epochs=4",
+      semfuse_program({"train", "--init", path("first"), "--data", path("more.tsv"), "--set", "training.epochs=4",
                        "--set", "training.batch=16", "--out", path("model2"), "--quiet"});
   ASSERT_EQ(result.exit_code, 0) << result.err;
+  std::filesystem::remove_all(path("first"));  // A run stands alone.
+  EXPECT_THAT(Process::text(path("model2") + "/config.toml"), HasSubstr("init = \"init.safetensors\""));
   const json after = json_of({"evaluate", path("model2"), "--data", path("more.tsv"), "--json"});
   EXPECT_LT(after["bits_per_byte"].get<double>(), before["bits_per_byte"].get<double>());
   EXPECT_EQ(after["vocabulary"], before["vocabulary"]);
