@@ -11,6 +11,7 @@
 #include "data/label_sides.h"
 #include "data/text_hash.h"
 #include "io/quoted_text.h"
+#include "semfuse/corpus.h"
 #include "semfuse/error.h"
 #include "text/word_scanner.h"
 
@@ -102,6 +103,18 @@ LogOdds log_odds(const Counts& counts, const Counts& totals) {
   return odds;
 }
 
+// A phrase with _ between its words.
+std::string joined(std::string words) {
+  std::ranges::replace(words, ' ', '_');
+  return words;
+}
+
+// Is it one that Lexicon::parse reads? "dr." is none.
+bool is_entry(const std::string& words) {
+  const std::string word = joined(words);
+  return split_words(word) == Sentence{word} && quoted_text(word, word.size() + 1).size() == word.size() + 2;
+}
+
 std::vector<InducedWord> sure_words(const WordCounts& counts, const InduceOptions& options) {
   std::unordered_map<std::string, double> single;  // Log-odds of sure words.
   std::vector<InducedWord> words;
@@ -110,7 +123,7 @@ std::vector<InducedWord> sure_words(const WordCounts& counts, const InduceOption
       const std::size_t space = text.find(' ');
       if (phrases != (space != text.npos) || count.all() < options.min_count) continue;
       const LogOdds odds = log_odds(count, counts.totals(phrases));
-      if (std::abs(odds.z) < options.min_z || quoted_text(text, text.size() + 1).size() != text.size() + 2) continue;
+      if (std::abs(odds.z) < options.min_z || !is_entry(text)) continue;
       if (phrases) {
         const auto of = [&single](const std::string& word) {
           const auto found = single.find(word);
@@ -194,9 +207,8 @@ std::string to_tsv(const InducedLexicon& lexicon) {
       lexicon.positive_texts, lexicon.negative_texts, lexicon.meaning, lexicon.held_out, lexicon.held_out_right,
       lexicon.held_out_undecided);
   for (const InducedWord& word : lexicon.words) {
-    std::string joined = word.words;
-    std::replace(joined.begin(), joined.end(), ' ', '_');
-    text += fmt::format("{}\t{}\t{:.3f}\t{}\t{}\n", joined, joined == word.words ? "word" : "phrase", word.polarity,
+    const std::string entry = joined(word.words);
+    text += fmt::format("{}\t{}\t{:.3f}\t{}\t{}\n", entry, entry == word.words ? "word" : "phrase", word.polarity,
                         word.positive, word.negative);
   }
   return text;

@@ -8,8 +8,7 @@
 namespace semfuse {
 namespace {
 
-// Beyond these begin_text() forgets: together about 30 MB with the English bank.
-constexpr std::size_t kMostTypes = std::size_t{1} << 15;
+// Beyond these begin_text() forgets.
 constexpr std::size_t kMostStates = std::size_t{1} << 12;
 constexpr std::size_t kMostRows = std::size_t{1} << 14;
 constexpr std::size_t kMostKeys = std::size_t{1} << 17;
@@ -29,9 +28,10 @@ bool begins_with(std::span<const std::uint32_t> words, std::span<const std::uint
 
 }  // namespace
 
-RowMemory::RowMemory(const NaturalBank& bank)
+RowMemory::RowMemory(const NaturalBank& bank, std::size_t max_types)
     : bank_(&bank),
       annotator_(&bank.annotator_),
+      max_types_(max_types),
       num_atoms_(bank.terms_.size()),
       longest_phrase_(std::max(bank.longest_phrase_, bank.annotator_.longest_phrase_)),
       atoms_(num_atoms_),
@@ -93,7 +93,7 @@ void RowMemory::forget_rows() {
 }
 
 void RowMemory::begin_text() {
-  if (types_.size() >= kMostTypes || std::max(after_word_.size(), after_tag_.size()) >= kMostKeys) forget_types();
+  if (types_.size() >= max_types_ || std::max(after_word_.size(), after_tag_.size()) >= kMostKeys) forget_types();
   const std::size_t most_keys = std::max({with_unfinished_.size(), earlier_of_.size(), row_of_.size()});
   if (later_.size() >= kMostStates || row_of_bytes_.size() >= kMostRows || most_keys >= kMostKeys) forget_rows();
 }
@@ -101,7 +101,7 @@ void RowMemory::begin_text() {
 const RowMemory::WordType& RowMemory::type_of(std::string_view text) {
   const auto found = types_.find(text);
   if (found != types_.end()) return found->second;
-  const bool has_room = types_.size() < kMostTypes;
+  const bool has_room = types_.size() < max_types_;
   WordType type = {.number = has_room ? static_cast<std::uint32_t>(types_.size()) : kNoNumber,
                    .lower = lower_case(text)};
   const Annotator::Meaning& meaning = annotator_->meaning_of(text);
@@ -197,7 +197,6 @@ RowMemory::State RowMemory::after_word(State base, const WordType& type, Univers
   const bool has_meaning = of_lexicon != type.of_lexicon.end();
   const bool is_known = type.number != kNoNumber && !has_meaning && matches(type.of_bank, before) == type.of_bank.end();
   num_free = has_meaning ? 0 : num_free + 1;
-  static_assert(kMostTypes <= 1U << 26);
   const std::uint64_t key = pair_of(base, type.number << 6 | std::uint32_t{tag} << 1 | std::uint32_t{first});
   if (is_known) {
     if (const State state = after_word_.find(key); state != NumberMap::kAbsent) return state;

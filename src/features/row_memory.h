@@ -20,7 +20,8 @@ namespace semfuse {
 // Refers to the bank. Not thread-safe: every thread has its own, and what one holds changes no row.
 class RowMemory {
  public:
-  explicit RowMemory(const NaturalBank& bank);
+  // `max_types` different words are remembered: with the English bank it may take 30 MB altogether.
+  explicit RowMemory(const NaturalBank& bank, std::size_t max_types = std::size_t{1} << 15);
   RowMemory(const RowMemory&) = delete;
   RowMemory& operator=(const RowMemory&) = delete;
 
@@ -83,6 +84,7 @@ class RowMemory {
 
   const NaturalBank* bank_;
   const Annotator* annotator_;
+  std::size_t max_types_;
   std::size_t num_atoms_;
   std::size_t longest_phrase_;
   std::vector<std::size_t> later_atoms_;  // Those that rows of later words read,

@@ -83,6 +83,17 @@ TEST_F(Induce, WritesWhatALexiconReads) {
   EXPECT_EQ(to_tsv(induce_lexicon({folder_ / "a.tsv"}, {.label = "label"})), to_tsv(induced));
 }
 
+// They are those that features look up: "did" and "n't". What no lexicon can hold ("dr.") is left out.
+TEST_F(Induce, HasTheWordsOfFeatures) {
+  std::string text = "text\tlabel\n";
+  for (int i = 0; i < 100; ++i) text += fmt::format("dr. who didn't help {}\tneg\nthe u.s. team came {}\tpos\n", i, i);
+  const Lexicon lexicon = Lexicon::parse(to_tsv(induce_lexicon({file("a.tsv", text)}, {.label = "label"})), "induced");
+  ASSERT_NE(lexicon.find("n't"), nullptr);
+  EXPECT_LT(lexicon.find("n't")->polarity, -0.5);
+  EXPECT_EQ(lexicon.find("didn't"), nullptr);
+  EXPECT_EQ(lexicon.find("dr."), nullptr);
+}
+
 TEST_F(Induce, TakesOneLabelAgainstTheOthersIfTold) {
   EXPECT_THAT(error(reviews("ham", "spam")), HasSubstr("does not tell which label is positive"));
   EXPECT_THAT(error(reviews("ham", "spam"), "eggs"), HasSubstr("never says \"eggs\"; it says \"spam\", \"ham\""));
