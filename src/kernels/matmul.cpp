@@ -17,10 +17,11 @@ namespace {
 
 // Depth of b that is multiplied at a time: a panel of it stays in the second-level cache while a streams past.
 constexpr std::size_t kDepthBlock = 512;
-// What a transposed product packs of b at a time: a panel of it and the tile's columns of a stay in the first-level
-// cache.
+// What a transposed product packs at a time: a panel of b and a tile's columns of a stay in the first-level cache, all
+// of both in the second-level cache.
 constexpr std::size_t kTransposedDepthBlock = 320;
-constexpr std::size_t kColumnBlock = 256;
+constexpr std::size_t kRowBlock = 192;  // Of the result; a multiple of every tile's height.
+constexpr std::size_t kColumnBlock = 128;
 
 std::size_t PackedSize(std::size_t depth, std::size_t cols) {
   const std::size_t width = tile_cols();
@@ -140,29 +141,63 @@ void MatmulPacked(ConstMatrix a, const PackedMatrix& b, Matrix c, const MatmulOp
   }
 }
 
+// Floats between two tiles of packed columns of a: a vector more than they hold, which PackColumns() may write.
+HWY_INLINE std::size_t columns_stride(std::size_t depth) {
+  return kTileRows * depth + hn::Lanes(Tag());
+}
+
+// The columns of a, kTileRows at a time, as the tiles of a transposed product read them: what a tile needs of a row of
+// a side by side, the next row behind it.
+void PackColumns(ConstMatrix a, float* packed) {
+  const Tag d;
+  const std::size_t lanes = hn::Lanes(d);
+  const std::size_t stride = columns_stride(a.rows());
+  for (std::size_t k = 0; k < a.rows(); ++k) {
+    const float* source = a.row(k);
+    float* target = packed + k * kTileRows;
+    std::size_t first = 0;
+    if (lanes >= kTileRows) {
+      // The next row overwrites what is too much.
+      for (; first + lanes <= a.cols(); first += kTileRows, target += stride) {
+        hn::StoreU(hn::LoadU(d, source + first), d, target);
+      }
+    }
+    for (; first < a.cols(); first += kTileRows, target += stride) {
+      std::copy_n(source + first, std::min(kTileRows, a.cols() - first), target);
+    }
+  }
+}
+
 void MatmulTransposedA(ConstMatrix a, ConstMatrix b, Matrix c, bool accumulate) {
   assert(a.rows() == b.rows() && a.cols() == c.rows() && b.cols() == c.cols());
-  static thread_local const auto packed = hwy::AllocateAligned<float>(kTransposedDepthBlock * kColumnBlock);
+  static thread_local const auto packed_a =
+      hwy::AllocateAligned<float>(kRowBlock / kTileRows * columns_stride(kTransposedDepthBlock));
+  static thread_local const auto packed_b = hwy::AllocateAligned<float>(kTransposedDepthBlock * kColumnBlock);
   const std::size_t width = tile_cols();
-  for (std::size_t first_col = 0; first_col < b.cols(); first_col += kColumnBlock) {
-    const std::size_t cols = std::min(kColumnBlock, b.cols() - first_col);
+  for (std::size_t first_row = 0; first_row < c.rows(); first_row += kRowBlock) {
+    const std::size_t rows = std::min(kRowBlock, c.rows() - first_row);
     for (std::size_t first_depth = 0; first_depth < a.rows(); first_depth += kTransposedDepthBlock) {
       const std::size_t depth = std::min(kTransposedDepthBlock, a.rows() - first_depth);
-      Pack(b.row_range(first_depth, depth).column_range(first_col, cols), packed.get());
-      for (std::size_t first_row = 0; first_row < c.rows(); first_row += kTileRows) {
-        const std::size_t rows = std::min(kTileRows, c.rows() - first_row);
-        for (std::size_t col = 0; col < cols; col += width) {
-          const std::size_t tile_width = std::min(width, cols - col);
-          tile_function(rows, tile_width, true)({.a = a.row(first_depth) + first_row,
-                                                 .a_row_stride = 1,
-                                                 .a_depth_stride = a.stride(),
-                                                 .b = packed.get() + col * depth,
-                                                 .b_stride = width,
-                                                 .depth = depth,
-                                                 .c = c.row(first_row) + first_col + col,
-                                                 .c_stride = c.stride(),
-                                                 .cols = tile_width,
-                                                 .accumulate = accumulate || first_depth > 0});
+      PackColumns(a.row_range(first_depth, depth).column_range(first_row, rows), packed_a.get());
+      for (std::size_t first_col = 0; first_col < b.cols(); first_col += kColumnBlock) {
+        const std::size_t block = std::min(kColumnBlock, b.cols() - first_col);
+        Pack(b.row_range(first_depth, depth).column_range(first_col, block), packed_b.get());
+        for (std::size_t col = 0; col < block; col += width) {
+          Tile tile{.a = packed_a.get(),
+                    .a_row_stride = 1,
+                    .a_depth_stride = kTileRows,
+                    .b = packed_b.get() + col * depth,
+                    .b_stride = width,
+                    .depth = depth,
+                    .c = c.row(first_row) + first_col + col,
+                    .c_stride = c.stride(),
+                    .cols = std::min(width, block - col),
+                    .accumulate = accumulate || first_depth > 0};
+          for (std::size_t row = 0; row < rows; row += kTileRows) {
+            tile_function(std::min(kTileRows, rows - row), tile.cols, true)(tile);
+            tile.a += columns_stride(depth);
+            tile.c += kTileRows * c.stride();
+          }
         }
       }
     }
