@@ -16,45 +16,8 @@ namespace semfuse {
 namespace HWY_NAMESPACE {
 namespace {
 
-// target [cols, stride] = matrixᵀ, with zeros up to the stride.
-void transpose(ConstMatrix matrix, float* target, std::size_t stride) {
-  std::fill_n(target, matrix.cols() * stride, 0.0f);
-  for (std::size_t i = 0; i < matrix.rows(); ++i) {
-    const float* row = matrix.row(i);
-    for (std::size_t j = 0; j < matrix.cols(); ++j) target[j * stride + i] = row[j];
-  }
-}
-
-// c = a · b for an a and b that are read row by row.
-void product(ConstMatrix a, ConstMatrix b, Matrix c, bool whole_rows) {
-  multiply({.a = a.data(),
-            .a_row_stride = a.stride(),
-            .a_depth_stride = 1,
-            .b = b.data(),
-            .b_stride = b.stride(),
-            .depth = b.rows(),
-            .c = c.data(),
-            .c_stride = c.stride(),
-            .cols = c.cols()},
-           c.rows(), whole_rows);
-}
-
-// c = aᵀ · b
-void transposed_product(ConstMatrix a, ConstMatrix b, Matrix c) {
-  multiply({.a = a.data(),
-            .a_row_stride = 1,
-            .a_depth_stride = a.stride(),
-            .b = b.data(),
-            .b_stride = b.stride(),
-            .depth = b.rows(),
-            .c = c.data(),
-            .c_stride = c.stride(),
-            .cols = c.cols()},
-           c.rows(), false);
-}
-
-// Softmax of the first `count` of a row's scores times `scale`; the rest of its `stride` numbers become 0.
-HWY_INLINE void softmax_row(float* row, std::size_t count, std::size_t stride, float scale) {
+// Softmax of the first `count` of a row's scores times `scale`; the rest up to `end` become 0.
+HWY_INLINE void softmax_row(float* row, std::size_t count, std::size_t end, float scale) {
   const Tag d;
   const std::size_t lanes = hn::Lanes(d);
   const Vector lowest = hn::Set(d, -hwy::HighestValue<float>());
@@ -75,57 +38,169 @@ HWY_INLINE void softmax_row(float* row, std::size_t count, std::size_t stride, f
   const Vector inverse = hn::Div(hn::Set(d, 1.0f), hn::SumOfLanes(d, sum));
   std::size_t j = 0;
   for (; j < count; j += lanes) hn::Store(hn::Mul(hn::Load(d, row + j), inverse), d, row + j);
-  for (; j < stride; j += lanes) hn::Store(hn::Zero(d), d, row + j);
+  for (; j < end; j += lanes) hn::Store(hn::Zero(d), d, row + j);
 }
 
-// Tokens of a long causal text that are worked on together: they read what is before the last of them and skip the
-// rest, where weights are 0. Adding a zero product changes no sum, so this changes no bit.
-constexpr std::size_t kCausalBlock = 64;
+// Of a long text so many queries are worked on at a time: their weights, and in backward their gradients, stay in the
+// second-level cache. A sum that this cuts goes on where it was (Tile::resume), so it changes no bit.
+constexpr std::size_t kQueryBlock = kAttentionBlock;
+static_assert(kQueryBlock % kTileRows == 0);
+// Rows of keys or values that are read at a time: a panel of them stays in the first-level cache.
+constexpr std::size_t kReadBlock = 256;
 
-// Calls visit(first, end, readable) for blocks of tokens that read tokens 0 ... readable - 1 at most.
+// Tokens of the text that a block of queries [first, end) works with.
+struct Block {
+  bool causal;
+  std::size_t length;
+  std::size_t first;
+  std::size_t end;
+
+  std::size_t size() const { return end - first; }
+  // One past the last token that queries before `query` read.
+  std::size_t readable(std::size_t query) const { return causal ? query : length; }
+  std::size_t readable() const { return readable(end); }
+  // Columns of its weights that are written: what is past readable() is 0.
+  std::size_t columns() const { return attention_columns(readable()); }
+};
+
 template <class Visit>
 HWY_INLINE void for_blocks(bool causal, std::size_t length, const Visit& visit) {
-  if (!causal) {
-    visit(std::size_t{0}, length, length);
-    return;
-  }
-  for (std::size_t first = 0; first < length; first += kCausalBlock) {
-    const std::size_t end = std::min(length, first + kCausalBlock);
-    visit(first, end, end);
+  for (std::size_t first = 0; first < length; first += kQueryBlock) {
+    visit(Block{causal, length, first, std::min(length, first + kQueryBlock)});
   }
 }
 
-// dropped [length, length] = dropout(weights)
-void drop(const AttentionSite& site, ConstMatrix weights, Matrix dropped) {
-  const Tag d;
-  for (std::size_t i = 0; i < weights.rows(); ++i) {
-    RowDropout dropout(site.dropout, site.first_dropout_row + i * site.dropout_row_step);
-    for (std::size_t j = 0; j < weights.stride(); j += hn::Lanes(d)) {
-      hn::Store(dropout.apply(hn::Load(d, weights.row(i) + j), j), d, dropped.row(i) + j);
+// A matrix as tiles read it: where it is, or in panels of tile_cols() columns.
+struct Panels {
+  const float* data;
+  std::size_t row_stride;
+  std::size_t panel_stride;
+  bool packed;
+
+  // A short text's rows stay in the first-level cache as they are; of a long one, rows that lie a multiple of the page
+  // size apart would not.
+  static Panels of(ConstMatrix matrix, float* room) {
+    if (matrix.rows() <= kQueryBlock / 2) return {matrix.data(), matrix.stride(), tile_cols(), false};
+    Pack(matrix, room);
+    return {room, tile_cols(), tile_cols() * matrix.rows(), true};
+  }
+  // Of the transposed matrix, always packed.
+  static Panels transposed(ConstMatrix matrix, float* room) {
+    PackTransposed(matrix, room);
+    return {room, tile_cols(), tile_cols() * matrix.cols(), true};
+  }
+
+  Tile tile(std::size_t first_row, std::size_t first_col, std::size_t depth, std::size_t cols) const {
+    return {.b = data + first_row * row_stride + first_col / tile_cols() * panel_stride,
+            .b_stride = row_stride,
+            .depth = depth,
+            .cols = std::min(tile_cols(), cols - first_col)};
+  }
+  void multiply(const Tile& tile, std::size_t rows) const {
+    tile_function(rows, tile.cols, packed || tile.cols % hn::Lanes(Tag()) == 0)(tile);
+  }
+};
+
+// c [block, columns] = rows · keysᵀ for what each tile of queries reads.
+HWY_INLINE void score(const Block& block, ConstMatrix rows, const Panels& keys, Matrix c) {
+  for (std::size_t col = 0; col < block.columns(); col += tile_cols()) {
+    Tile tile = keys.tile(0, col, rows.cols(), block.columns());
+    tile.a_row_stride = rows.stride();
+    tile.a_depth_stride = 1;
+    tile.c_stride = c.stride();
+    // Queries before this one read nothing of the panel.
+    const std::size_t reader = block.causal && col > block.first ? (col - block.first) / kTileRows * kTileRows : 0;
+    for (std::size_t r = reader; r < block.size(); r += kTileRows) {
+      tile.a = rows.row(block.first + r);
+      tile.c = c.row(r) + col;
+      keys.multiply(tile, std::min(kTileRows, block.size() - r));
     }
   }
 }
 
+// Rows `block` of c = weights [block, columns] · values
+HWY_INLINE void mix(const Block& block, ConstMatrix weights, const Panels& values, Matrix c) {
+  for (std::size_t read = 0; read < block.readable(); read += kReadBlock) {
+    for (std::size_t col = 0; col < c.cols(); col += tile_cols()) {
+      for (std::size_t r = 0; r < block.size(); r += kTileRows) {
+        const std::size_t rows = std::min(kTileRows, block.size() - r);
+        const std::size_t readable = block.readable(block.first + r + rows);
+        if (readable <= read) continue;
+        Tile tile = values.tile(read, col, std::min(kReadBlock, readable - read), c.cols());
+        tile.a = weights.row(r) + read;
+        tile.a_row_stride = weights.stride();
+        tile.a_depth_stride = 1;
+        tile.c = c.row(block.first + r) + col;
+        tile.c_stride = c.stride();
+        tile.resume = read > 0;
+        values.multiply(tile, rows);
+      }
+    }
+  }
+}
+
+// c = weightsᵀ [readable, block] · rows `block`, added to what earlier blocks gave. What a token gets begins with the
+// first that reads it.
+HWY_INLINE void collect(const Block& block, ConstMatrix weights, const Panels& rows, Matrix c) {
+  for (std::size_t key = 0; key < block.readable(); key += kTileRows) {
+    const std::size_t reader = block.causal && key > block.first ? key - block.first : 0;
+    for (std::size_t col = 0; col < c.cols(); col += tile_cols()) {
+      Tile tile = rows.tile(reader, col, block.size() - reader, c.cols());
+      tile.a = weights.row(reader) + key;
+      tile.a_row_stride = 1;
+      tile.a_depth_stride = weights.stride();
+      tile.c = c.row(key) + col;
+      tile.c_stride = c.stride();
+      tile.resume = block.causal ? key < block.first : block.first > 0;
+      rows.multiply(tile, std::min(kTileRows, block.readable() - key));
+    }
+  }
+}
+
+// dropped [block, columns] = dropout(weights)
+HWY_INLINE void drop(const AttentionSite& site, const Block& block, ConstMatrix weights, Matrix dropped) {
+  const Tag d;
+  for (std::size_t r = 0; r < block.size(); ++r) {
+    RowDropout dropout(site.dropout, site.first_dropout_row + (block.first + r) * site.dropout_row_step);
+    for (std::size_t j = 0; j < block.columns(); j += hn::Lanes(d)) {
+      hn::Store(dropout.apply(hn::Load(d, weights.row(r) + j), j), d, dropped.row(r) + j);
+    }
+  }
+}
+
+// The parts of the scratch memory.
+struct AttentionMemory {
+  float* transposed;  // Of a matrix of the text.
+  float* panels;      // Of another.
+  float* block;       // Of rows of a block.
+  Matrix dropped;     // [block, columns]
+  Matrix d_scores;    // [block, columns]
+
+  AttentionMemory(float* scratch, std::size_t length, std::size_t head_width)
+      : transposed(scratch),
+        panels(transposed + attention_panels(head_width, length)),
+        block(panels + attention_panels(length, head_width)),
+        dropped(block + attention_panels(kQueryBlock, head_width), std::min(length, kQueryBlock), length,
+                attention_stride(length)),
+        d_scores(dropped.data() + dropped.rows() * dropped.stride(), dropped.rows(), length, dropped.stride()) {}
+};
+
 void AttentionForward(const AttentionSite& site, ConstMatrix q, ConstMatrix k, ConstMatrix v, Matrix weights,
                       Matrix context, float* scratch) {
   const std::size_t length = q.rows();
-  const std::size_t head_width = q.cols();
-  const std::size_t stride = attention_stride(length);
-  assert(weights.stride() == stride);
-  float* k_transposed = scratch;
-  Matrix dropped(scratch + head_width * stride, length, length, stride);
-
-  transpose(k, k_transposed, stride);
-  const float scale = 1.0f / std::sqrt(static_cast<float>(head_width));
-  for_blocks(site.causal, length, [&](std::size_t first, std::size_t end, std::size_t readable) SEMFUSE_LAMBDA {
-    product(q.row_range(first, end - first), ConstMatrix(k_transposed, head_width, readable, stride),
-            Matrix(weights.row(first), end - first, readable, stride), true);
-    for (std::size_t i = first; i < end; ++i) softmax_row(weights.row(i), site.causal ? i + 1 : length, stride, scale);
-  });
-  if (site.dropout.active()) drop(site, weights, dropped);
-  const ConstMatrix used = site.dropout.active() ? dropped : weights;
-  for_blocks(site.causal, length, [&](std::size_t first, std::size_t end, std::size_t readable) SEMFUSE_LAMBDA {
-    product(used.row_range(first, end - first), v.row_range(0, readable), context.row_range(first, end - first), false);
+  assert(weights.stride() == attention_stride(length));
+  const AttentionMemory memory(scratch, length, q.cols());
+  const Panels keys = Panels::transposed(k, memory.transposed);
+  const Panels values = Panels::of(v, memory.panels);
+  const float scale = 1.0f / std::sqrt(static_cast<float>(q.cols()));
+  for_blocks(site.causal, length, [&](const Block& block) SEMFUSE_LAMBDA {
+    const Matrix rows = weights.row_range(block.first, block.size());
+    score(block, q, keys, rows);
+    for (std::size_t r = 0; r < block.size(); ++r) {
+      softmax_row(rows.row(r), block.readable(block.first + r + 1), block.columns(), scale);
+    }
+    if (site.dropout.active()) drop(site, block, rows, memory.dropped);
+    mix(block, site.dropout.active() ? memory.dropped : rows, values, context);
   });
 }
 
@@ -163,58 +238,52 @@ void AttentionOverKeys(const float* q, const float* keys, ConstMatrix values, st
   }
 }
 
-void AttentionBackward(const AttentionSite& site, ConstMatrix q, ConstMatrix k, ConstMatrix v, ConstMatrix weights,
-                       ConstMatrix d_context, Matrix d_q, Matrix d_k, Matrix d_v, float* scratch) {
+// weights = softmax(scores · scale): d_scores, which come as the gradient of the dropped weights, become their own.
+HWY_INLINE void softmax_backward(const AttentionSite& site, const Block& block, ConstMatrix weights, float scale,
+                                 Matrix d_scores) {
   const Tag d;
   const std::size_t lanes = hn::Lanes(d);
-  const std::size_t length = q.rows();
-  const std::size_t head_width = q.cols();
-  const std::size_t stride = attention_stride(length);
-  float* v_transposed = scratch;
-  Matrix dropped(scratch + head_width * stride, length, length, stride);
-  const Matrix d_scores(dropped.data() + length * stride, length, length, stride);
-
-  // context = dropout(weights) · v
-  if (site.dropout.active()) drop(site, weights, dropped);
-  const ConstMatrix used = site.dropout.active() ? ConstMatrix(dropped) : weights;
-  // The keys of a block are read by the tokens from the block's first on.
-  const auto readers_product = [&](ConstMatrix read_by, ConstMatrix rows, Matrix result) SEMFUSE_LAMBDA {
-    for_blocks(site.causal, length, [&](std::size_t first, std::size_t end, std::size_t) SEMFUSE_LAMBDA {
-      transposed_product(read_by.row_range(first, length - first).column_range(first, end - first),
-                         rows.row_range(first, length - first), result.row_range(first, end - first));
-    });
-  };
-  readers_product(used, d_context, d_v);
-  transpose(v, v_transposed, stride);
-  const Vector scale = hn::Set(d, 1.0f / std::sqrt(static_cast<float>(head_width)));
-  for_blocks(site.causal, length, [&](std::size_t first, std::size_t end, std::size_t readable) SEMFUSE_LAMBDA {
-    // Whole vectors of each row are computed and read: past `length` the zeros of v_transposed make zeros, not what
-    // scratch held.
-    const std::size_t last = (readable + lanes - 1) / lanes * lanes;
-    product(d_context.row_range(first, end - first), ConstMatrix(v_transposed, head_width, readable, stride),
-            Matrix(d_scores.row(first), end - first, last, stride), true);
-
-    // weights = softmax(scores · scale)
-    for (std::size_t i = first; i < end; ++i) {
-      RowDropout dropout(site.dropout, site.first_dropout_row + i * site.dropout_row_step);
-      const float* w = weights.row(i);
-      float* g = d_scores.row(i);
-      Vector dot = hn::Zero(d);
-      for (std::size_t j = 0; j < last; j += lanes) {
-        const Vector d_weight = dropout.apply(hn::Load(d, g + j), j);
-        dot = hn::MulAdd(d_weight, hn::Load(d, w + j), dot);
-        hn::Store(d_weight, d, g + j);
-      }
-      dot = hn::SumOfLanes(d, dot);
-      for (std::size_t j = 0; j < last; j += lanes) {
-        hn::Store(hn::Mul(hn::Mul(hn::Load(d, w + j), hn::Sub(hn::Load(d, g + j), dot)), scale), d, g + j);
-      }
+  const Vector factor = hn::Set(d, scale);
+  for (std::size_t r = 0; r < block.size(); ++r) {
+    const std::size_t readable = block.readable(block.first + r + 1);
+    RowDropout dropout(site.dropout, site.first_dropout_row + (block.first + r) * site.dropout_row_step);
+    const float* w = weights.row(r);
+    float* g = d_scores.row(r);
+    Vector dot = hn::Zero(d);
+    for (std::size_t j = 0; j < readable; j += lanes) {
+      const Vector d_weight = dropout.apply(hn::Load(d, g + j), j);
+      dot = hn::MulAdd(d_weight, hn::Load(d, w + j), dot);
+      hn::Store(d_weight, d, g + j);
     }
+    dot = hn::SumOfLanes(d, dot);
+    std::size_t j = 0;
+    for (; j < readable; j += lanes) {
+      hn::Store(hn::Mul(hn::Mul(hn::Load(d, w + j), hn::Sub(hn::Load(d, g + j), dot)), factor), d, g + j);
+    }
+    // Tiles read a little more than the row; scratch may hold anything there.
+    for (; j < block.columns(); j += lanes) hn::Store(hn::Zero(d), d, g + j);
+  }
+}
 
+void AttentionBackward(const AttentionSite& site, ConstMatrix q, ConstMatrix k, ConstMatrix v, ConstMatrix weights,
+                       ConstMatrix d_context, Matrix d_q, Matrix d_k, Matrix d_v, float* scratch) {
+  const std::size_t length = q.rows();
+  const AttentionMemory memory(scratch, length, q.cols());
+  const Panels values = Panels::transposed(v, memory.transposed);
+  const Panels keys = Panels::of(k, memory.panels);
+  const float scale = 1.0f / std::sqrt(static_cast<float>(q.cols()));
+  for_blocks(site.causal, length, [&](const Block& block) SEMFUSE_LAMBDA {
+    const ConstMatrix rows = weights.row_range(block.first, block.size());
+    // context = dropout(weights) · v
+    if (site.dropout.active()) drop(site, block, rows, memory.dropped);
+    collect(block, site.dropout.active() ? memory.dropped : rows,
+            Panels::of(d_context.row_range(block.first, block.size()), memory.block), d_v);
+    score(block, d_context, values, memory.d_scores);
+    softmax_backward(site, block, rows, scale, memory.d_scores);
     // scores = q · kᵀ
-    product(d_scores.row_range(first, end - first), k.row_range(0, readable), d_q.row_range(first, end - first), false);
+    mix(block, memory.d_scores, keys, d_q);
+    collect(block, memory.d_scores, Panels::of(q.row_range(block.first, block.size()), memory.block), d_k);
   });
-  readers_product(d_scores, q, d_k);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // Scaled dot-product attention of one head over one sentence, forward and backward.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 
 #include "core/matrix_view.h"
@@ -17,17 +18,32 @@ struct AttentionSite {
   std::size_t dropout_row_step = 1;
 };
 
-// Floats between two rows of attention weights over `length` tokens.
-constexpr std::size_t attention_stride(std::size_t length) {
+// Queries of a long text that are worked on together.
+constexpr std::size_t kAttentionBlock = 48;
+
+// Columns that `length` weights take: whole vectors of every instruction set.
+constexpr std::size_t attention_columns(std::size_t length) {
   return (length + 15) / 16 * 16;
 }
-// Floats of scratch that both functions need.
+// Floats between two rows of attention weights over `length` tokens: rows of long texts must not lie multiples of 2 KB
+// apart, or few of them fit into a cache at a time.
+constexpr std::size_t attention_stride(std::size_t length) {
+  return attention_columns(length) + (attention_columns(length) % 512 == 0 ? 16 : 0);
+}
+// Floats of a matrix in panels as wide as any instruction set's.
+constexpr std::size_t attention_panels(std::size_t rows, std::size_t cols) {
+  return (rows + 15) / 16 * 16 * ((cols + 31) / 32 * 32);
+}
+// Floats of scratch that both functions need, 64-byte aligned.
 constexpr std::size_t attention_scratch(std::size_t length, std::size_t head_width) {
-  return (2 * length + head_width) * attention_stride(length);
+  return attention_panels(head_width, length) + attention_panels(length, head_width) +
+         attention_panels(kAttentionBlock, head_width) +
+         2 * std::min(length, kAttentionBlock) * attention_stride(length);
 }
 
 // weights [length, length] (stride attention_stride(length), 64-byte aligned, kept for backward) = softmax(q·kᵀ /
-// √head_width); context [length, head_width] = dropout(weights) · v
+// √head_width); context [length, head_width] = dropout(weights) · v. Of a causal row only what its block of
+// kAttentionBlock queries may read is written.
 void attention_forward(const AttentionSite& site, ConstMatrix q, ConstMatrix k, ConstMatrix v, Matrix weights,
                        Matrix context, float* scratch);
 

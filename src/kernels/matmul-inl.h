@@ -40,6 +40,7 @@ struct Tile {
   const float* bias = nullptr;  // Of the tile's first column, or null.
   bool relu = false;
   bool accumulate = false;
+  bool resume = false;  // Sums begin with what c holds: a product cut along its depth, with the bits of a whole one.
 };
 
 // kWholeRows: rows of b may be read to the end of the tile's last vector, as packed ones are.
@@ -54,6 +55,13 @@ void multiply_tile(const Tile& t) {
 
   SEMFUSE_UNROLL
   for (std::size_t r = 0; r < kRows; ++r) sum0[r] = sum1[r] = hn::Zero(d);
+  if (t.resume) {
+    SEMFUSE_UNROLL
+    for (std::size_t r = 0; r < kRows; ++r) {
+      if (kVectors == 2) sum0[r] = hn::LoadU(d, t.c + r * t.c_stride);
+      sum1[r] = load(t.c + r * t.c_stride + last, rest);
+    }
+  }
   const float* a = t.a;
   const float* b = t.b;
   for (std::size_t k = 0; k < t.depth; ++k) {
@@ -117,17 +125,39 @@ HWY_INLINE void multiply_panel(Tile tile, std::size_t rows, bool whole_rows) {
   if (r < rows) tile_function(rows - r, tile.cols, whole_rows)(tile);
 }
 
-// c [rows, cols] (+)= a · b for operands that are read where they are; `tile` describes the whole product. With
-// whole_rows the rows of b may be read up to the next multiple of the vector length.
-HWY_INLINE void multiply(Tile tile, std::size_t rows, bool whole_rows) {
-  const std::size_t cols = tile.cols;
-  for (std::size_t first = 0; first < cols; first += tile_cols()) {
-    Tile panel = tile;
-    panel.b += first;
-    panel.c += first;
-    if (tile.bias) panel.bias += first;
-    panel.cols = std::min(tile_cols(), cols - first);
-    multiply_panel(panel, rows, whole_rows || panel.cols % hn::Lanes(Tag()) == 0);
+// b in panels of tile_cols() columns, the last one filled up with zeros; 64-byte aligned. Row by row, so that b is read
+// from memory in the order in which it lies there.
+inline void Pack(ConstMatrix b, float* packed) {
+  const Tag d;
+  const std::size_t lanes = hn::Lanes(d);
+  const std::size_t width = tile_cols();
+  for (std::size_t k = 0; k < b.rows(); ++k) {
+    const float* source = b.row(k);
+    float* target = packed + k * width;
+    for (std::size_t first = 0; first < b.cols(); first += width, target += width * b.rows()) {
+      const std::size_t count = std::min(width, b.cols() - first);
+      hn::Store(load(source + first, std::min(count, lanes)), d, target);
+      hn::Store(count > lanes ? load(source + first + lanes, count - lanes) : hn::Zero(d), d, target + lanes);
+    }
+  }
+}
+
+// The same of bᵀ.
+inline void PackTransposed(ConstMatrix b, float* packed) {
+  constexpr std::size_t kBlock = 16;  // A cache line of every source row at a time.
+  const std::size_t width = tile_cols();
+  const std::size_t depth = b.cols();
+  for (std::size_t first = 0; first < b.rows(); first += width, packed += width * depth) {
+    const std::size_t count = std::min(width, b.rows() - first);
+    if (count < width) std::fill_n(packed, width * depth, 0.0f);
+    for (std::size_t k0 = 0; k0 < depth; k0 += kBlock) {
+      const std::size_t block = std::min(kBlock, depth - k0);
+      for (std::size_t j = 0; j < count; ++j) {
+        const float* source = b.row(first + j) + k0;
+        float* target = packed + k0 * width + j;
+        for (std::size_t k = 0; k < block; ++k) target[k * width] = source[k];
+      }
+    }
   }
 }
 

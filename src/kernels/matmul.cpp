@@ -28,40 +28,6 @@ std::size_t PackedSize(std::size_t depth, std::size_t cols) {
   return (cols + width - 1) / width * width * depth;
 }
 
-// Row by row, so that b is read from memory in the order in which it lies there.
-void Pack(ConstMatrix b, float* packed) {
-  const Tag d;
-  const std::size_t lanes = hn::Lanes(d);
-  const std::size_t width = tile_cols();
-  for (std::size_t k = 0; k < b.rows(); ++k) {
-    const float* source = b.row(k);
-    float* target = packed + k * width;
-    for (std::size_t first = 0; first < b.cols(); first += width, target += width * b.rows()) {
-      const std::size_t count = std::min(width, b.cols() - first);
-      hn::Store(load(source + first, std::min(count, lanes)), d, target);
-      hn::Store(count > lanes ? load(source + first + lanes, count - lanes) : hn::Zero(d), d, target + lanes);
-    }
-  }
-}
-
-void PackTransposed(ConstMatrix b, float* packed) {
-  constexpr std::size_t kBlock = 16;  // A cache line of every source row at a time.
-  const std::size_t width = tile_cols();
-  const std::size_t depth = b.cols();
-  for (std::size_t first = 0; first < b.rows(); first += width, packed += width * depth) {
-    const std::size_t count = std::min(width, b.rows() - first);
-    if (count < width) std::fill_n(packed, width * depth, 0.0f);
-    for (std::size_t k0 = 0; k0 < depth; k0 += kBlock) {
-      const std::size_t block = std::min(kBlock, depth - k0);
-      for (std::size_t j = 0; j < count; ++j) {
-        const float* source = b.row(first + j) + k0;
-        float* target = packed + k0 * width + j;
-        for (std::size_t k = 0; k < block; ++k) target[k * width] = source[k];
-      }
-    }
-  }
-}
-
 // So few rows leave a tile waiting for its own sums; several panels at a time keep the processor busy. Every sum has
 // the order that multiply_tile() gives it.
 template <std::size_t kRows>

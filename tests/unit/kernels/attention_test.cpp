@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <tuple>
 #include <vector>
@@ -101,8 +102,12 @@ void check(const AttentionSite& site, std::size_t length, std::size_t width, con
     GuardedMatrix context(length, width, {.gap = 3, .misalignment = placement.misalignment});
     const Matrix weight_rows(weights.data(), length, length, stride);
     attention_forward(site, q, k, v, weight_rows, context.view(), scratch.data());
-    ASSERT_LT(worst_difference(weight_rows, [&](std::size_t i, std::size_t j) { return twin.weights[i * length + j]; }),
-              tolerance);
+    for (std::size_t i = 0; i < length; ++i) {
+      const std::size_t block_end = std::min(length, (i / kAttentionBlock + 1) * kAttentionBlock);
+      for (std::size_t j = 0; j < (site.causal ? block_end : length); ++j) {
+        ASSERT_NEAR(exact(weight_rows(i, j)), twin.weights[i * length + j], tolerance);
+      }
+    }
     ASSERT_LT(worst_difference(context.view(), at(twin.context)), tolerance);
     ASSERT_TRUE(weights.guards_intact() && scratch.guards_intact() && context.guards_intact());
 
@@ -136,8 +141,9 @@ TEST_P(AttentionTest, EqualsAPlainLoopAtEverySize) {
     check(site, 6, width, placements()[turn++ % placements().size()], 1.0);
     if (HasFatalFailure()) return;
   }
-  // Causal attention works on blocks of 64 tokens.
-  for (const std::size_t length : {63, 64, 65, 128, 130}) check(site, length, 20, {.gap = 4}, 1.0);
+  // Long texts are worked on in blocks of queries, and read in blocks.
+  for (const std::size_t length : {47, 48, 49, 96, 130, 257}) check(site, length, 20, {.gap = 4}, 1.0);
+  check(site, 512, 5, {}, 1.0);  // A stride that is not the length.
 }
 
 TEST_P(AttentionTest, HugeScoresDoNotOverflow) {
@@ -154,7 +160,7 @@ INSTANTIATE_TEST_SUITE_P(Masks, AttentionTest, testing::Combine(testing::Bool(),
 // A token's attention over keys stored in blocks has the bits of the whole sentence's.
 TEST(Attention, OverKeysEqualsForward) {
   constexpr std::size_t kHeads = 3;
-  for (const std::size_t length : {1, 2, 7, 8, 9, 16, 17, 40, 64, 65, 150}) {
+  for (const std::size_t length : {1, 2, 7, 8, 9, 16, 17, 40, 48, 65, 260}) {
     for (const std::size_t head_width : {1, 4, 7, 16, 32}) {
       const std::size_t width = kHeads * head_width;
       GuardedMatrix q(length, width), k(length, width), v(length, width);
