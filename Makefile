@@ -86,6 +86,7 @@ fuzz: needed-fuzz
 
 bench: needed-bench build
 	cmake --build build/release -j $(JOBS) -t benchmarks
+	bench/make_torch
 	bench/run
 
 format:

@@ -6,6 +6,8 @@ What made a difference, and is therefore done in the fast step:
   - dropout from the positions of the dropped elements (geometric gaps), since its Bernoulli generator is serial and slow;
   - parameters, gradients and moments each in one flat tensor, so that clipping and AdamW are a few operations in all;
   - a batch shared among single-threaded processes, since threads inside an operation gain little at these sizes.
+Two choices depend on sizes and version, so both ways are tried: attention by torch.bmm or by scaled_dot_product_attention, and the
+step as it is or through torch.compile (which then also draws the dropout).
 """
 import ctypes
 import math
@@ -67,7 +69,7 @@ def read_corpus(options):
 
 def draw_corpus(options):
     """Random words, all sentences of options.length positions."""
-    rows = torch.randint(3, options.vocab, (max(512, 4 * options.batch), options.length))
+    rows = torch.randint(3, options.vocab, (options.batch if options.one_batch else max(512, 4 * options.batch), options.length))
     rows[:, 0], rows[:, -1] = BOS, EOS
     return Corpus(rows.tolist(), options.vocab, [list(range(3, 8)), list(range(8, 13))], options.num_features)
 
@@ -120,17 +122,22 @@ class DroppedElements:
 class FastModel:
     """ReferenceModel's arithmetic on its parameters, over packed batches."""
 
-    def __init__(self, model, heads, longest, dropout):
-        self.tok, self.causal, self.heads = model.tok.weight, model.causal, heads
+    def __init__(self, model, heads, longest, dropout, fused_attention=False, compiled=False):
+        self.tok, self.causal, self.heads, self.fused_attention, self.compiled = model.tok.weight, model.causal, heads, fused_attention, compiled
+        if compiled:
+            self.loss = torch.compile(self.loss)
         self.fusion = (model.sem_proj, model.gate, model.aux_head) if hasattr(model, "aux_head") else None
         self.layers = model.enc.layers
         self.width = self.tok.shape[1]
         self.positions = sinusoid(longest, self.width)
         self.dropout = DroppedElements(dropout)
 
+    def drop(self, x):
+        return F.dropout(x, self.dropout.probability) if self.compiled else self.dropout.apply(x)
+
     def dropped_elements(self, batch):
         inner = self.layers[0].linear1.out_features
-        scores = sum(count * length * length for count, length in batch.groups)
+        scores = 0 if self.fused_attention else sum(count * length * length for count, length in batch.groups)
         return len(self.layers) * (len(batch.ids) * (2 * self.width + inner) + scores * self.heads)
 
     def embed(self, batch):
@@ -146,11 +153,14 @@ class FastModel:
     def attend(self, qkv, count, length):
         head_width = self.width // self.heads
         split = qkv.view(count, length, 3, self.heads, head_width).permute(2, 0, 3, 1, 4)
+        if self.fused_attention:
+            mixed = F.scaled_dot_product_attention(*split.unbind(0), is_causal=self.causal, dropout_p=self.dropout.probability)
+            return mixed.transpose(1, 2).reshape(count * length, self.width)
         q, k, v = split.reshape(3, count * self.heads, length, head_width).unbind(0)
         scores = torch.bmm(k, q.transpose(1, 2)).mul_(1 / math.sqrt(head_width))  # [sentence and head, key, query]
         if self.causal:
             scores = scores + torch.full((length, length), -math.inf).tril(-1)
-        weights = self.dropout.apply(scores.softmax(1))
+        weights = self.drop(scores.softmax(1))
         mixed = torch.bmm(weights.transpose(1, 2), v)
         return mixed.view(count, self.heads, length, head_width).transpose(1, 2).reshape(count * length, self.width)
 
@@ -164,16 +174,16 @@ class FastModel:
 
     def feed_forward(self, x, layer):
         inner = F.linear(x, layer.linear1.weight, layer.linear1.bias).relu_()
-        return F.linear(self.dropout.apply(inner), layer.linear2.weight, layer.linear2.bias)
+        return F.linear(self.drop(inner), layer.linear2.weight, layer.linear2.bias)
 
     def forward(self, batch):
         """The last layer's output [tokens, width]."""
-        if self.dropout.probability:
+        if self.dropout.probability and not self.compiled:
             self.dropout.draw(self.dropped_elements(batch))
         x = self.embed(batch)
         for layer in self.layers:
-            x = layer.norm1(x + self.dropout.apply(self.attention(x, layer, batch.groups)))
-            x = layer.norm2(x + self.dropout.apply(self.feed_forward(x, layer)))
+            x = layer.norm1(x + self.drop(self.attention(x, layer, batch.groups)))
+            x = layer.norm2(x + self.drop(self.feed_forward(x, layer)))
         return x
 
     def loss(self, batch, classes):
@@ -249,8 +259,9 @@ class FlatAdamW:
 
 # ---- training ----
 
-def rate_at(step, total_steps):
-    return LEARNING_RATE * rate_factor(step, max(1, total_steps // 10), total_steps)
+def rate_at(step, options):
+    """options.rate at each step, or the paper's schedule if there is none."""
+    return options.rate or LEARNING_RATE * rate_factor(step, max(1, options.steps // 10), options.steps)
 
 
 def shuffled_batches(corpus, batch_size, generator):
@@ -269,13 +280,13 @@ class FastTrainer:
     """Each step is shared among `workers` processes: this one and its children, which follow the same sequence of batches."""
 
     def __init__(self, model, corpus, options, order):
-        self.corpus, self.total_steps, self.workers, self.order = corpus, options.steps, options.workers, order
-        self.model = FastModel(model, options.heads, corpus.ids.shape[1], options.dropout)
+        self.corpus, self.options, self.workers, self.order = corpus, options, options.workers, order
+        self.model = FastModel(model, options.heads, corpus.ids.shape[1], options.dropout, options.fused_attention, options.compile)
         self.optimizer = FlatAdamW(model.parameters(), self.workers)
         self.losses, self.running, self.start = shared_tensor(self.workers), shared_tensor(1).fill_(1), Meeting(self.workers)
         self.children = [self.fork(worker) for worker in range(1, self.workers)]
-        # Without this, the others would wait for a lost worker for ever.
-        signal.signal(signal.SIGCHLD, lambda *_: sys.exit("a worker process ended early"))
+        # Without this, the others would wait for a lost worker for ever. Compilers are children too, and may end.
+        signal.signal(signal.SIGCHLD, lambda *_: self.check_children())
 
     def fork(self, worker):
         child = os.fork()
@@ -283,6 +294,7 @@ class FastTrainer:
             return child
         try:
             end_with_parent()
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             torch.manual_seed(1000 + worker)
             self.start.wait(worker)
             while self.running[0]:
@@ -294,12 +306,16 @@ class FastTrainer:
         finally:
             os._exit(1)
 
+    def check_children(self):
+        if any(os.waitpid(child, os.WNOHANG)[0] for child in self.children):
+            sys.exit("a worker process ended early")
+
     def share_of_step(self, worker):
         batch = PackedBatch(self.corpus, next(self.order), worker, self.workers)
         loss = self.model.loss(batch, self.corpus.classes)
         gradients = torch.autograd.grad(loss, self.optimizer.parameters)
         self.losses[worker] = loss.detach()
-        self.optimizer.step(gradients, rate_at(self.optimizer.steps, self.total_steps), worker)
+        self.optimizer.step(gradients, rate_at(self.optimizer.steps, self.options), worker)
         return batch.batch_tokens
 
     def step(self):
@@ -320,8 +336,8 @@ class PlainTrainer:
     """The same step as most scripts write it: padded batches, nn.TransformerEncoder, torch.optim.AdamW."""
 
     def __init__(self, model, corpus, options, order):
-        self.corpus, self.total_steps, self.steps, self.order = corpus, options.steps, 0, order
-        self.model = model.train()
+        self.corpus, self.options, self.steps, self.order = corpus, options, 0, order
+        self.model = torch.compile(model.train()) if options.compile else model.train()
         self.optimizer = torch.optim.AdamW(model.parameters(), lr=0.0, betas=BETAS, eps=EPSILON, weight_decay=WEIGHT_DECAY)
 
     def step(self):
@@ -337,7 +353,7 @@ class PlainTrainer:
         self.optimizer.zero_grad(set_to_none=True)
         total.backward()
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), CLIP_NORM)
-        self.optimizer.param_groups[0]["lr"] = rate_at(self.steps, self.total_steps)
+        self.optimizer.param_groups[0]["lr"] = rate_at(self.steps, self.options)
         self.optimizer.step()
         self.steps += 1
         return float(total.detach()), int(lengths.sum())

@@ -118,6 +118,10 @@ Batch random_batch(const SweepPoint& point) {
   return packer.take();
 }
 
+// The loss of a point is the mean of the last of its first steps: speed must not come from computing something else.
+constexpr std::uint64_t kLossSteps = 12;
+constexpr std::uint64_t kLastLosses = 3;
+
 json measure_point(const SweepPoint& point, std::size_t threads, double seconds) {
   const Network network(point.model, point.vocab_size, point.num_features);
   ThreadPool pool(threads);
@@ -128,10 +132,13 @@ json measure_point(const SweepPoint& point, std::size_t threads, double seconds)
   const Batch batch = random_batch(point);
   const double flops = network.training_flops(batch);
   std::vector<double> times;
+  double loss = 0.0;
+  const double peak_before = measure_fma_peak(threads);
   const auto begin = Clock::now();
-  for (std::uint64_t s = 0; s < 5 || seconds_since(begin) < seconds; ++s) {
+  for (std::uint64_t s = 0; s < kLossSteps || seconds_since(begin) < seconds; ++s) {
     const auto step_begin = Clock::now();
-    step.run(batch, weights, {.rate = point.model.dropout, .seed = 1, .step = s}, gradients);
+    const double total = step.run(batch, weights, {.rate = point.model.dropout, .seed = 1, .step = s}, gradients).total;
+    if (s < kLossSteps && s + kLastLosses >= kLossSteps) loss += total / static_cast<double>(kLastLosses);
     adamw.step(1e-4, AdamW::norm(gradients, pool), gradients, weights, pool);
     if (s >= 2) times.push_back(seconds_since(step_begin));
   }
@@ -149,6 +156,8 @@ json measure_point(const SweepPoint& point, std::size_t threads, double seconds)
           {"median_ms", times[times.size() / 2] * 1e3},
           {"tokens_per_second", tokens / times.front()},
           {"gflops", flops / times.front() / 1e9},
+          {"fma_peak_gflops", std::max(peak_before, measure_fma_peak(threads))},
+          {"loss", loss},
           {"workspace_mb", static_cast<double>(step.peak_bytes()) / 1e6}};
 }
 
@@ -224,11 +233,13 @@ int run(int argc, char** argv) {
   std::string out_path;
   std::string sweep_of;
   double seconds = 6.0;
+  std::size_t length = 0;
   std::size_t windows = 6;
   app.add_option("--threads", threads, "Threads")->check(CLI::Range(1, 1024));
   app.add_option("--preset", preset, "Experiment");
   app.add_option("--set", sets, "KEY=VALUE of the experiment");
   app.add_option("--seconds", seconds, "Measured time (training: of each group of windows; sweep: of each point)");
+  app.add_option("--length", length, "Sweep: only the points with texts of so many tokens");
   app.add_option("--windows", windows, "Windows that --seconds is cut into")->check(CLI::Range(1, 1000));
   CLI::App* peak = app.add_subcommand("peak", "FMA peak of all threads together, and reading of the weights by one");
   CLI::App* train = app.add_subcommand("train", "A whole run of the experiment");
@@ -259,6 +270,7 @@ int run(int argc, char** argv) {
     result = json::array();
     for (const SweepPoint& point : sweep_points()) {
       if (!sweep_of.empty() && point.what != sweep_of) continue;
+      if (length != 0 && point.length != length) continue;
       result.push_back(measure_point(point, threads, seconds));
       fmt::print(stderr, "  {} {}\n", point.what, result.back().dump());
     }
