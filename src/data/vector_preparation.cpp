@@ -65,7 +65,6 @@ std::uint64_t write_words(const PreparationOptions& source, const fs::path& file
 std::string vector_fingerprint(PreparationOptions source, std::size_t width) {
   source.given.reset();
   source.knobs.clear();
-  source.lexicon = Lexicon({});
   source.bank = nullptr;
   source.tokenizer = TokenizerKind::words;
   source.vocabulary = 0;
