@@ -55,8 +55,9 @@ TEST(InducedLexicon, AgreesWithVaderAndDecidesDevTexts) {
   // scripts/measure_lexicon reads this.
   std::cout << "lexicon {\"words\": " << lexicon.words.size() << ", \"common\": " << common
             << ", \"agreement\": " << agreement << ", \"dev_texts\": " << texts << ", \"decided\": " << decided
-            << ", \"decided_by_features\": " << by_features << ", \"held_out\": "
-            << static_cast<double>(lexicon.held_out_right) / static_cast<double>(lexicon.held_out) << "}\n";
+            << ", \"decided_by_features\": " << by_features
+            << ", \"held_out\": " << static_cast<double>(lexicon.held_out_right) / static_cast<double>(lexicon.held_out)
+            << "}\n";
   EXPECT_GT(common, 300U);
   EXPECT_GE(agreement, 0.85);
   EXPECT_GE(decided, 0.90);
