@@ -92,8 +92,10 @@ std::string configuration_text(const Terminal& terminal, const Checkpoint& check
     add("corpus", fmt::format("{} training and {} validation sentences", with_separators(corpus.train),
                               with_separators(corpus.val)));
   }
-  add("training", fmt::format("{} epochs, batches of {}, learning rate {}, warmup {}", training.epochs, training.batch,
-                              training.learning_rate, training.warmup));
+  const bool by_steps = training.steps > 0;
+  add("training",
+      fmt::format("{} {}, batches of {}, learning rate {}, warmup {}", by_steps ? training.steps : training.epochs,
+                  by_steps ? "steps" : "epochs", training.batch, training.learning_rate, training.warmup));
   add("losses", fmt::format("features × {}, uniformity × {}, label smoothing {}", training.feature_loss,
                             training.uniformity_loss, training.label_smoothing));
   add("seed", std::to_string(experiment->seed));

@@ -53,7 +53,8 @@ void RunView::show(const RunEvent& event) {
 }
 
 void RunView::show_event(const RunStarted& event) {
-  progress_.emplace(terminal_, options_.quiet, run_.experiment().training.epochs, event.first_step, event.total_steps);
+  progress_.emplace(terminal_, options_.quiet, event.total_epochs, event.first_step, event.total_steps);
+  epochs_ = event.total_epochs;
   progress_->line(heading());
   if (event.resumed.empty()) return;
   progress_->line(fmt::format("{}: {}", printable(run_.folder().string()), printable(event.resumed)));
@@ -65,9 +66,9 @@ void RunView::show_event(const RunStep& event) {
 
 void RunView::show_event(const RunEvaluation& event) {
   const Evaluation& evaluation = event.evaluation;
-  std::string text = fmt::format("epoch {}/{}  loss {}  validation perplexity {} ({} attention)", event.report.epoch,
-                                 run_.experiment().training.epochs, readable(event.report.loss, 4),
-                                 readable(evaluation.perplexity, 4), to_string(evaluation.attention));
+  std::string text =
+      fmt::format("epoch {}/{}  loss {}  validation perplexity {} ({} attention)", event.report.epoch, epochs_,
+                  readable(event.report.loss, 4), readable(evaluation.perplexity, 4), to_string(evaluation.attention));
   if (!std::isnan(evaluation.seen_only_perplexity))
     text += fmt::format(", seen-only {}", readable(evaluation.seen_only_perplexity, 4));
   if (!std::isnan(evaluation.feature_mse)) text += fmt::format(", feature MSE {:.5f}", evaluation.feature_mse);

@@ -44,6 +44,7 @@ class RunView {
   Terminal terminal_;
   std::chrono::steady_clock::time_point begin_;
   std::optional<Progress> progress_;  // Nothing before the run has started.
+  std::size_t epochs_ = 0;
 };
 
 // What `train --json` prints of a run that is finished.

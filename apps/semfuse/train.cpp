@@ -82,7 +82,7 @@ bool makes_knobs(const Options& options, const Experiment& experiment) {
 // unless somebody says it.
 void fit_to_data(const Options& options, Experiment& experiment) {
   if (options.data.empty() || options.preset || options.config || options.init) return;
-  if (says(options, "training.epochs")) return;
+  if (says(options, "training.epochs") || says(options, "training.steps")) return;
   const DataFit fit = fit_for(estimated_texts(experiment.data), experiment.training);
   experiment.training.epochs = fit.epochs;
   if (!says(options, "training.batch")) experiment.training.batch = fit.batch;

@@ -12,8 +12,9 @@
 namespace semfuse {
 
 struct TrainingOptions {
-  std::size_t epochs = 6;       // Passes over the training sentences.
-  std::size_t batch = 64;       // Sentences a step.
+  std::size_t epochs = 6;   // Passes over the training sentences.
+  std::uint64_t steps = 0;  // Steps in all, whatever the epochs, which may end amid one; 0: as many as the epochs have.
+  std::size_t batch = 64;   // Sentences a step.
   double learning_rate = 3e-4;  // The highest rate, reached at the end of the warmup.
   double warmup = 0.1;  // Share of all steps in which the rate rises linearly from 0; then a cosine down to final_rate.
   double final_rate = 0.0;        // Share of the highest rate that the cosine ends at, in [0, 1].
@@ -35,7 +36,11 @@ struct TrainingOptions {
   double polarity_jitter = 0.0;
   double knob_share = 0.5;  // Probability that a training sentence states a knob of the model, each knob by itself.
   double knob_noise =
-      0.05;               // Standard deviation of a stated scalar around the sentence's own, as a share of its range.
+      0.05;  // Standard deviation of a stated scalar around the sentence's own, as a share of its range.
+  // Share of the stated probabilities and distributions that say no more than the sentence's labels, in [0, 1]: 1, 0,
+  // or one label alone. Raise it if the ends of a knob are what people ask for; what is between them is shown less
+  // often.
+  double knob_ends = 0.0;
   bool count_end = true;  // Whether <eos> is read too, at a position that predicts <pad>, as in the authors' code.
 };
 
@@ -49,9 +54,9 @@ struct TrainerOptions {
 
 // What one step did.
 struct StepReport {
-  std::uint64_t step = 0;  // From 1.
-  std::size_t epoch = 0;   // From 1.
-  bool ends_epoch = false;
+  std::uint64_t step = 0;      // From 1.
+  std::size_t epoch = 0;       // From 1.
+  bool ends_epoch = false;     // Or the training, if that ends amid one.
   bool skipped = false;        // The loss or the gradient is not finite, so the weights stayed as they were.
   double loss = 0.0;           // loss_tokens + weights · the others
   double loss_tokens = 0.0;    // Label-smoothed cross-entropy.
@@ -89,6 +94,7 @@ class Trainer {
   ~Trainer();
 
   std::uint64_t total_steps() const;
+  std::size_t total_epochs() const;  // The last may not be whole.
   bool done() const;
 
   // Runs the next step. If its loss or gradient is not finite, it is skipped and changes no weight; after max_skipped

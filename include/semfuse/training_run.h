@@ -32,6 +32,7 @@ struct TrainingRunOptions {
 struct RunStarted {
   std::uint64_t first_step = 0;  // Steps that are done already.
   std::uint64_t total_steps = 0;
+  std::size_t total_epochs = 0;
   std::string resumed;  // Of a resumed run, where it goes on: "it goes on from step 3 of 8 (...)".
 };
 struct RunStep {

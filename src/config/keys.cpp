@@ -439,6 +439,8 @@ std::vector<Key> make_keys() {
 
       whole_number("training", "epochs", 1, 1'000'000, SEMFUSE_FIELD(training.epochs),
                    "Passes over the training sentences."),
+      whole_number("training", "steps", 0, std::uint64_t{1} << 40, SEMFUSE_FIELD(training.steps),
+                   "Steps in all, whatever the epochs; 0: as many as the epochs have."),
       whole_number("training", "batch", 1, kMaxSentences, SEMFUSE_FIELD(training.batch), "Sentences a step."),
       number("training", "learning_rate", {'(', 0, 10, ']'}, SEMFUSE_FIELD(training.learning_rate),
              "Highest rate, at the end of the warmup."),
@@ -469,6 +471,9 @@ std::vector<Key> make_keys() {
              "Probability that a sentence states a knob, each by itself."),
       number("training", "knob_noise", {'[', 0, 1, ']'}, SEMFUSE_FIELD(training.knob_noise),
              "Deviation of a stated scalar from the sentence's, as a share of its range."),
+      number(
+          "training", "knob_ends", {'[', 0, 1, ']'}, SEMFUSE_FIELD(training.knob_ends),
+          "Share of the stated probabilities and distributions that are exactly the sentence's own: 0, 1, one label."),
       boolean("training", "count_end", SEMFUSE_FIELD(training.count_end),
               "Count the position that reads <eos> and predicts <pad>, as the authors do."),
   };

@@ -340,7 +340,10 @@ RunOutcome TrainingRun::run(const RunCallback& on_event) {
   const std::string where = s.resumed ? checkpoints.resume(damaged) : "";
   s.outcome.first_step = s.outcome.steps = s.trainer.state().step;
   try {
-    s.tell(RunStarted{.first_step = s.outcome.first_step, .total_steps = s.trainer.total_steps(), .resumed = where});
+    s.tell(RunStarted{.first_step = s.outcome.first_step,
+                      .total_steps = s.trainer.total_steps(),
+                      .total_epochs = s.trainer.total_epochs(),
+                      .resumed = where});
     for (const std::string& text : damaged) s.warn(text);
     for (const std::string& text : s.warnings) s.warn(text);
     for (const Knob& knob : s.assembly.model.options().knobs) {

@@ -42,13 +42,29 @@ double normal(RandomStream& random) {
   return radius * std::cos(2.0 * std::numbers::pi * random.next_uniform());
 }
 
-std::vector<double> draw_values(const Knob& knob, const KnobLabel& label, double noise, RandomStream& random) {
+// What the sentence itself shows, as a request; empty if that is nothing, or a number.
+std::vector<double> shown_values(const Knob& knob, const KnobLabel& label) {
+  if (knob.kind == KnobKind::distribution && label.label) {
+    std::vector<double> weights(knob.labels.size());
+    weights[*label.label] = 1.0;
+    return weights;
+  }
+  const std::size_t count = label.positive + label.negative;
+  if (knob.kind != KnobKind::probability || count == 0) return {};
+  return {static_cast<double>(label.positive) / static_cast<double>(count)};
+}
+
+std::vector<double> draw_values(const Knob& knob, const KnobLabel& label, const RequestSamplerOptions& options,
+                                RandomStream& random) {
+  if (options.ends > 0.0 && knob.kind != KnobKind::scalar && random.next_uniform() < options.ends) {
+    if (std::vector<double> values = shown_values(knob, label); !values.empty()) return values;
+  }
   switch (knob.kind) {
     case KnobKind::scalar: {
       const double range = knob.high - knob.low;
       // A sentence without a value says nothing.
       if (!label.value) return {knob.low + range * random.next_uniform()};
-      return {std::clamp(*label.value + noise * range * normal(random), knob.low, knob.high)};
+      return {std::clamp(*label.value + options.noise * range * normal(random), knob.low, knob.high)};
     }
     case KnobKind::distribution: {
       std::vector<double> weights;
@@ -170,7 +186,7 @@ std::vector<KnobSetting> RequestSampler::draw(std::uint64_t epoch, std::size_t p
   for (std::size_t i = 0; i < knobs_.size(); ++i) {
     if ((stated >> i & 1) == 0) continue;
     const KnobLabel label = dataset_.label(sentence, i);
-    settings.push_back({.knob = knobs_[i].name, .values = draw_values(knobs_[i], label, options_.noise, random)});
+    settings.push_back({.knob = knobs_[i].name, .values = draw_values(knobs_[i], label, options_, random)});
   }
   return settings;
 }

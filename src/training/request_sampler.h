@@ -15,6 +15,7 @@ namespace semfuse {
 struct RequestSamplerOptions {
   double stated = 0.5;  // Probability that a knob is stated.
   double noise = 0.05;  // Standard deviation of a stated scalar around the sentence's value, as a share of its range.
+  double ends = 0.0;    // Share of the stated probabilities and distributions that are exactly the sentence's own.
   std::uint64_t seed = 1;
 };
 
@@ -24,6 +25,9 @@ struct RequestSamplerOptions {
 // to p_exchangeable / p_corpus, and among those that do P(positive | x) = x. A distribution likewise: q ~ Dirichlet(1 +
 // one-hot), labels equally probable. What is stated together is weighed together, so the knobs do not shift each other.
 // Sentences with nothing stated are the corpus' own.
+//
+// A share of the requests, `ends`, is exactly what the sentence shows: one label alone, or k / (k + m), mostly 0 or 1.
+// Whether it is does not depend on the labels, so P(positive | x) = x holds among these and among the others.
 class RequestSampler {
  public:
   // The dataset, whose labels are those of the knobs, must outlive the sampler. Throws Error if no sentence shows

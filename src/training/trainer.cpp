@@ -44,6 +44,7 @@ void check(const TrainingOptions& t) {
   require(t.polarity_jitter >= 0.0 && t.polarity_jitter <= 1.0, "polarity_jitter must be in [0, 1]");
   require(t.knob_share >= 0.0 && t.knob_share <= 1.0, "knob_share must be in [0, 1]");
   require(t.knob_noise >= 0.0 && t.knob_noise <= 1.0, "knob_noise must be in [0, 1]");
+  require(t.knob_ends >= 0.0 && t.knob_ends <= 1.0, "knob_ends must be in [0, 1]");
 }
 
 // The entries that the texts show, and the special ones; all if the vocabulary is not open.
@@ -137,13 +138,17 @@ struct Trainer::State {
                      training.polarity_jitter, seed);
     }
     if (trained.options().knobs.empty()) return;
-    requests.emplace(trained.options().knobs, *dataset,
-                     RequestSamplerOptions{.stated = training.knob_share, .noise = training.knob_noise, .seed = seed});
+    requests.emplace(
+        trained.options().knobs, *dataset,
+        RequestSamplerOptions{
+            .stated = training.knob_share, .noise = training.knob_noise, .ends = training.knob_ends, .seed = seed});
     trained.set_knob_support(requests->support());
   }
 
   std::uint64_t steps_per_epoch() const { return (dataset->size() + training.batch - 1) / training.batch; }
-  std::uint64_t total_steps() const { return steps_per_epoch() * training.epochs; }
+  std::uint64_t total_steps() const {
+    return training.steps > 0 ? training.steps : steps_per_epoch() * training.epochs;
+  }
   std::uint64_t warmup_steps() const {
     // The tiny term undoes the rounding of products such as 0.29 · 100.
     return static_cast<std::uint64_t>(training.warmup * static_cast<double>(total_steps()) + 1e-9);
@@ -226,6 +231,9 @@ Trainer::~Trainer() = default;
 std::uint64_t Trainer::total_steps() const {
   return state_->total_steps();
 }
+std::size_t Trainer::total_epochs() const {
+  return static_cast<std::size_t>((total_steps() + state_->steps_per_epoch() - 1) / state_->steps_per_epoch());
+}
 bool Trainer::done() const {
   return state_->next_step >= state_->total_steps();
 }
@@ -269,7 +277,7 @@ StepReport Trainer::step() {
   ++s.next_step;
   return {.step = index + 1,
           .epoch = static_cast<std::size_t>(epoch + 1),
-          .ends_epoch = in_epoch + 1 == s.steps_per_epoch(),
+          .ends_epoch = in_epoch + 1 == s.steps_per_epoch() || s.next_step == s.total_steps(),
           .skipped = !finite,
           .loss = losses.total,
           .loss_tokens = losses.tokens,

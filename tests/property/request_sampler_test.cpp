@@ -75,15 +75,15 @@ std::vector<Knob> knobs() {
   return {parse_knob("polarity: probability of polarity"), parse_knob("mark: distribution of final_mark over . ! ?")};
 }
 
-TEST(RequestSampler, WhatIsStatedIsCalibrated) {
+void expect_calibrated(double ends, std::size_t draws) {
   const std::vector<Sentence> sentences = skewed_corpus();
   const SentenceDataset dataset = labelled(sentences, knobs());
   const Lexicon lexicon = synthetic_lexicon();
-  const RequestSampler sampler(knobs(), dataset, {.stated = 0.5, .noise = 0.05, .seed = 3});
+  const RequestSampler sampler(knobs(), dataset, {.stated = 0.5, .noise = 0.05, .ends = ends, .seed = 3});
   // By what else is stated: a knob must mean the same with and without the other.
   std::map<std::string, std::array<Bin, kBins>> polarity;
   std::map<std::string, std::array<Bin, kBins>> mark;
-  for (std::size_t i = 0; i < kDraws; ++i) {
+  for (std::size_t i = 0; i < draws; ++i) {
     std::size_t sentence = i % sentences.size();
     const std::vector<KnobSetting> settings = sampler.draw(i / sentences.size(), i % sentences.size(), sentence);
     const std::string with = settings.size() == 2 ? "both" : "alone";
@@ -108,6 +108,61 @@ TEST(RequestSampler, WhatIsStatedIsCalibrated) {
       for (std::size_t b = 0; b < kBins; ++b) bins[b].expect_calibrated(with + " bin " + std::to_string(b));
     }
   }
+}
+
+TEST(RequestSampler, WhatIsStatedIsCalibrated) {
+  expect_calibrated(/*ends=*/0.0, kDraws);
+}
+
+TEST(RequestSampler, WhatIsStatedIsCalibratedWithEndsToo) {
+  expect_calibrated(/*ends=*/0.5, kDraws / 2);
+}
+
+TEST(RequestSampler, AShareOfTheRequestsIsExactlyWhatTheSentenceShows) {
+  const std::vector<Sentence> sentences = skewed_corpus();
+  const SentenceDataset dataset = labelled(sentences, knobs());
+  const Lexicon lexicon = synthetic_lexicon();
+  const RequestSampler sampler(knobs(), dataset, {.stated = 1.0, .noise = 0.05, .ends = 0.3, .seed = 3});
+  std::array<std::size_t, 2> ends = {};
+  std::array<std::size_t, 2> positive = {};  // Of the sentences that were asked for a polarity of 0 and 1.
+  constexpr std::size_t kFew = 20'000;
+  for (std::size_t i = 0; i < kFew; ++i) {
+    std::size_t sentence = i % sentences.size();
+    const std::vector<KnobSetting> settings = sampler.draw(i / sentences.size(), i % sentences.size(), sentence);
+    const KnobLabel polarity = read_label(knobs()[0], sentences[sentence], lexicon);
+    const KnobLabel mark = read_label(knobs()[1], sentences[sentence], lexicon);
+    const double share =
+        static_cast<double>(polarity.positive) / static_cast<double>(polarity.positive + polarity.negative);
+    const double asked = settings[0].values[0];
+    ends[0] += asked == share ? 1 : 0;
+    if (asked == 0.0 || asked == 1.0) {
+      EXPECT_EQ(share, asked);
+      ++positive[asked == 1.0 ? 1 : 0];
+    }
+    for (std::size_t m = 0; m < 3; ++m) {
+      if (settings[1].values[m] < 1.0) continue;
+      EXPECT_EQ(mark.label, m);
+      ++ends[1];
+    }
+  }
+  for (const std::size_t count : ends) EXPECT_NEAR(static_cast<double>(count) / kFew, 0.3, 0.015);
+  EXPECT_NEAR(static_cast<double>(positive[0]) / static_cast<double>(positive[1]), 1.0, 0.15);
+}
+
+TEST(RequestSampler, WithoutALabelThereIsNoEnd) {
+  const std::vector<Sentence> sentences = {split_words("good ."), split_words("the")};
+  const SentenceDataset dataset = labelled(sentences, knobs());
+  const RequestSampler sampler(knobs(), dataset, {.stated = 1.0, .noise = 0.05, .ends = 1.0, .seed = 3});
+  std::size_t without = 0;
+  for (std::size_t i = 0; i < 200; ++i) {
+    std::size_t sentence = 1;
+    for (const KnobSetting& setting : sampler.draw(i, 0, sentence)) {
+      if (sentence != 1) continue;
+      ++without;
+      for (const double value : setting.values) EXPECT_TRUE(value > 0.0 && value < 1.0) << setting.knob;
+    }
+  }
+  EXPECT_GT(without, 0u);
 }
 
 TEST(RequestSampler, WithNothingStatedTheCorpusIsAsItWas) {

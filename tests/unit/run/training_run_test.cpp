@@ -48,6 +48,22 @@ TEST(TrainingRun, TellsWhatHappens) {
   EXPECT_EQ(values_of(load_checkpoint(folder / "run").model), values_of(run.model()));
 }
 
+TEST(TrainingRun, StepsEndItAmidAnEpochWithAModel) {
+  const TemporaryFolder folder;
+  Experiment experiment = short_experiment();
+  experiment.training.steps = 5;
+  TrainingRun run(experiment, folder / "run", {.threads = 1});
+  std::size_t epochs = 0;
+  const RunOutcome outcome = run.run([&](const RunEvent& event) {
+    if (const auto* started = std::get_if<RunStarted>(&event)) epochs = started->total_epochs;
+    return true;
+  });
+  EXPECT_EQ(epochs, 2U);
+  EXPECT_TRUE(outcome.finished);
+  EXPECT_EQ(outcome.evaluations.back().step, 5U);
+  EXPECT_EQ(values_of(load_checkpoint(folder / "run").model), values_of(run.model()));
+}
+
 TEST(TrainingRun, StoppedAndResumedItIsTheSame) {
   const TemporaryFolder folder;
   TrainingRun(short_experiment(), folder / "whole").run();

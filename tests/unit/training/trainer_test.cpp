@@ -128,6 +128,18 @@ TEST(Trainer, CountsStepsAndEpochsWithAShortLastBatch) {
   EXPECT_THROW(trainer.step(), Error);
 }
 
+TEST(Trainer, StepsEndTrainingAmidAnEpoch) {
+  LanguageModel model = tiny_model();
+  const std::vector<Sentence> sentences(23, Sentence(8, "very"));
+  Trainer trainer(model, sentences, {.epochs = 9, .steps = 4, .batch = 10, .final_rate = 0.5}, {.threads = 1});
+  EXPECT_EQ(trainer.total_steps(), 4U);
+  EXPECT_EQ(trainer.total_epochs(), 2U);
+  std::vector<bool> ends;
+  for (const StepReport& report : run(trainer)) ends.push_back(report.ends_epoch);
+  EXPECT_THAT(ends, ElementsAre(false, false, true, true));
+  EXPECT_TRUE(trainer.done());
+}
+
 TEST(Trainer, ABatchLargerThanTheCorpusIsOneStepAnEpoch) {
   LanguageModel model = tiny_model();
   const std::vector<Sentence> sentences(3, Sentence(8, "very"));
@@ -383,7 +395,9 @@ TEST(Trainer, RefusesOptionsOutOfRange) {
       {"feature_loss", [](TrainingOptions& o) { o.feature_loss = kNaN; }},
       {"uniformity_loss", [](TrainingOptions& o) { o.uniformity_loss = -0.01; }},
       {"polarity_jitter", [](TrainingOptions& o) { o.polarity_jitter = 1.1; }},
-      {"polarity_jitter", [](TrainingOptions& o) { o.polarity_jitter = kNaN; }}};
+      {"polarity_jitter", [](TrainingOptions& o) { o.polarity_jitter = kNaN; }},
+      {"knob_ends", [](TrainingOptions& o) { o.knob_ends = 1.1; }},
+      {"knob_ends", [](TrainingOptions& o) { o.knob_ends = kNaN; }}};
   LanguageModel model = tiny_model();
   const std::vector<Sentence> sentences = some_sentences(3);
   for (const auto& [name, change] : changes) {
