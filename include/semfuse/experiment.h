@@ -66,6 +66,7 @@ struct DataOptions {
 struct TextOptions {
   TokenizerKind tokenizer = TokenizerKind::words;
   std::size_t vocabulary = 8000;  // Most tokens of `words` and `pieces`.
+  bool leading_blank = false;     // The first word of a text is the token that it is elsewhere.
 };
 
 // As constructed: the paper's fusion model.

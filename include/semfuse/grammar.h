@@ -90,9 +90,11 @@ struct TokenSurfaces {
   std::vector<std::string> first;
   std::vector<std::string> later;
   TokenId end = Vocabulary::kEos;  // Ends the text; its surfaces are empty.
+  // A token that may come first and then is nothing of the text, which goes on as after any other; -1: there is none.
+  TokenId leading_blank = -1;
 
   static TokenSurfaces of(const Vocabulary& vocabulary);  // As join_words() joins.
-  static TokenSurfaces of(const Tokenizer& tokenizer);    // Everywhere the bytes that it says.
+  static TokenSurfaces of(const Tokenizer& tokenizer);    // The bytes that it says, without the blank before a text.
 
   // Of the surfaces, their order and the end token: two vocabularies that look the same have the same.
   std::uint64_t fingerprint() const;

@@ -49,6 +49,10 @@ class Tokenizer {
   static Tokenizer load(const std::filesystem::path& path);
 
   TokenizerKind kind() const;
+  // Whether a text is read as if a blank stood before it, which decode() takes away again, so that its first word is
+  // the same token as anywhere else. An empty text stays empty. The blank is in no token's bytes of the text: a token
+  // that is nothing but this blank has none.
+  bool leading_blank() const;
   std::size_t size() const;
   // The bytes that each token stands for, by id, each different; empty for <pad>, <bos>, <eos>.
   const std::vector<std::string>& surfaces() const;

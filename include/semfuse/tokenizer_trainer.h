@@ -20,8 +20,11 @@ namespace semfuse {
 // words that are counted near that limit may then come out rarer than they are. One thread at a time.
 class TokenizerTrainer {
  public:
-  // Fewer words for a machine with little memory, more for text in many languages.
-  explicit TokenizerTrainer(std::size_t max_words = std::size_t{1} << 19);
+  static constexpr std::size_t kMostWords = std::size_t{1} << 19;
+
+  // Fewer words for a machine with little memory, more for text in many languages. With `leading_blank` texts are read,
+  // and by the tokenizers too, as Tokenizer::leading_blank() says.
+  explicit TokenizerTrainer(std::size_t max_words = kMostWords, bool leading_blank = false);
   TokenizerTrainer(TokenizerTrainer&&) noexcept;
   TokenizerTrainer& operator=(TokenizerTrainer&&) noexcept;
   ~TokenizerTrainer();

@@ -32,6 +32,7 @@ PreparationOptions preparation_of(const Experiment& experiment, const FeatureBan
           .skip_bad = data.skip_bad,
           .tokenizer = experiment.text.tokenizer,
           .vocabulary = experiment.text.vocabulary,
+          .leading_blank = experiment.text.leading_blank,
           .given = std::nullopt,
           .knobs = experiment.model.knobs,
           .bank = &bank,

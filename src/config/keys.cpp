@@ -383,6 +383,8 @@ std::vector<Key> make_keys() {
              SEMFUSE_FIELD(text.tokenizer), "\"words\", \"pieces\" (of words) or \"bytes\"."),
       whole_number("text", "vocabulary", Tokenizer::kSmallestSize, std::uint64_t{1} << 20,
                    SEMFUSE_FIELD(text.vocabulary), "Most tokens, of words and pieces."),
+      boolean("text", "leading_blank", SEMFUSE_FIELD(text.leading_blank),
+              "Read a text as if a blank stood before it, so that its first word is the token that it is elsewhere."),
 
       source("features", "lexicon", "synthetic", SEMFUSE_FIELD(lexicon),
              "What words mean: \"synthetic\", \"english\", \"none\", or a TSV file beside this one."),

@@ -141,7 +141,8 @@ class Preparation {
   Tokenizer make_tokenizer() {
     if (options_.tokenizer == TokenizerKind::bytes) return Tokenizer::bytes();
     // Always so many, so that the result does not depend on the threads.
-    std::array<TokenizerTrainer, 2> trainers;
+    std::array trainers = {TokenizerTrainer(TokenizerTrainer::kMostWords, options_.leading_blank),
+                           TokenizerTrainer(TokenizerTrainer::kMostWords, options_.leading_blank)};
     RecordReader records = reader(options_.train, {});
     const std::uint64_t every = records.bytes_total() / kTokenizerBytes + 1;
     const auto count = [&](const RecordBlock& block, std::size_t index) {
@@ -308,8 +309,9 @@ std::string fingerprint_of(const PreparationOptions& options) {
   all += fmt::format("\n{}\n{} {} {} {}\n", options.text_column, options.val_share, options.max_length, options.cut,
                      options.skip_bad);
   all += identity_of(options.table);
-  all +=
-      options.given ? options.given->to_json() : fmt::format("{} {}", to_string(options.tokenizer), options.vocabulary);
+  all += options.given ? options.given->to_json()
+                       : fmt::format("{} {}{}", to_string(options.tokenizer), options.vocabulary,
+                                     options.leading_blank ? " leading blank" : "");
   for (const Knob& knob : options.knobs) all += fmt::format("\n{}", to_string(knob));
   if (options.bank != nullptr) all += fmt::format("\n{}", options.feature_rows) + identity_of(*options.bank);
   if (!options.held_out.empty()) all += "\nheld out";

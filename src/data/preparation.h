@@ -26,6 +26,7 @@ struct PreparationOptions {
   bool skip_bad = false;         // Rows at fault are counted and left out.
   TokenizerKind tokenizer = TokenizerKind::words;
   std::size_t vocabulary = 8000;
+  bool leading_blank = false;
   std::optional<Tokenizer> given;  // Take this one instead of making one.
   std::vector<Knob> knobs;
   const FeatureBank* bank = nullptr;  // Reads knobs of the text; null if there are none. Used by prepare() only.

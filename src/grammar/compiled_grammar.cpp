@@ -38,7 +38,13 @@ TokenSurfaces TokenSurfaces::of(const Vocabulary& vocabulary) {
 }
 
 TokenSurfaces TokenSurfaces::of(const Tokenizer& tokenizer) {
-  return {.first = tokenizer.surfaces(), .later = tokenizer.surfaces()};
+  TokenSurfaces surfaces{.first = tokenizer.surfaces(), .later = tokenizer.surfaces()};
+  if (!tokenizer.leading_blank()) return surfaces;
+  surfaces.leading_blank = Tokenizer::kFirstByte + ' ';
+  for (std::string& surface : surfaces.first) {
+    if (surface.starts_with(' ')) surface.erase(0, 1);
+  }
+  return surfaces;
 }
 
 std::uint64_t TokenSurfaces::fingerprint() const {

@@ -82,6 +82,10 @@ bool GrammarCursor::advance(TokenId id) {
     return true;
   }
   const std::string& text = (position.begun ? surfaces.later : surfaces.first)[static_cast<std::size_t>(id)];
+  if (text.empty() && !position.begun && id == surfaces.leading_blank) {
+    position.begun = true;
+    return true;
+  }
   if (text.empty()) return false;
   bool full = false;
   {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
 #include <unordered_set>
 #include <utility>
@@ -48,6 +49,11 @@ void Tokenizer::State::append_word(std::string_view word, std::uint32_t begin, s
   }
 }
 
+std::string Tokenizer::State::without_leading_blank(std::string text) const {
+  if (parts.leading_blank && text.starts_with(' ')) text.erase(0, 1);
+  return text;
+}
+
 std::string_view to_string(TokenizerKind kind) {
   switch (kind) {
     case TokenizerKind::words:
@@ -76,6 +82,10 @@ TokenizerKind Tokenizer::kind() const {
   return state_->parts.kind;
 }
 
+bool Tokenizer::leading_blank() const {
+  return state_->parts.leading_blank;
+}
+
 std::size_t Tokenizer::size() const {
   return state_->parts.surfaces.size();
 }
@@ -102,7 +112,13 @@ void Tokenizer::encode(std::string_view text, std::vector<Token>& tokens) const 
   }
   tokens.clear();
   if (kind() == TokenizerKind::bytes) return append_bytes(text, 0, tokens);
-  for (std::size_t i = 0; i < text.size();) {
+  std::size_t i = 0;
+  if (leading_blank() && !text.empty()) {
+    i = first_word_length_after_blank(text);
+    state_->append_word(std::string(" ").append(text.substr(0, i)), 0, tokens);
+    for (Token& token : tokens) token = {.id = token.id, .begin = std::max(token.begin, 1U) - 1, .end = token.end - 1};
+  }
+  while (i < text.size()) {
     const std::size_t length = first_word_length(text.substr(i));
     state_->append_word(text.substr(i, length), static_cast<std::uint32_t>(i), tokens);
     i += length;
@@ -112,13 +128,13 @@ void Tokenizer::encode(std::string_view text, std::vector<Token>& tokens) const 
 std::string Tokenizer::decode(std::span<const TokenId> ids) const {
   std::string text;
   for (std::size_t i = 0; i < ids.size(); ++i) text += state_->surface(ids[i], i);
-  return text;
+  return state_->without_leading_blank(std::move(text));
 }
 
 std::string Tokenizer::decode(std::span<const Token> tokens) const {
   std::string text;
   for (std::size_t i = 0; i < tokens.size(); ++i) text += state_->surface(tokens[i].id, i);
-  return text;
+  return state_->without_leading_blank(std::move(text));
 }
 
 Tokenizer Tokenizer::with_words(std::span<const std::string> surfaces) const {

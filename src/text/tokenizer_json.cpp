@@ -24,18 +24,20 @@ std::string entry_name(const TokenizerParts& parts, std::size_t id) {
 }
 
 // All of a file but vocabulary and merges, which say the rest: words are looked up whole and have no merges, pieces
-// have some, bytes have neither.
-json file_frame(TokenizerKind kind) {
+// have some, bytes have neither. A blank before the text is put there by the normalizer and taken away by the decoder.
+json file_frame(TokenizerKind kind, bool leading_blank) {
   const json byte_level = {
       {"type", "ByteLevel"}, {"add_prefix_space", false}, {"trim_offsets", false}, {"use_regex", true}};
+  const json strip = {{"type", "Strip"}, {"content", " "}, {"start", 1}, {"stop", 0}};
   return {{"version", "1.0"},
           {"truncation", nullptr},
           {"padding", nullptr},
           {"added_tokens", json::array()},
-          {"normalizer", nullptr},
+          {"normalizer", leading_blank ? json{{"type", "Prepend"}, {"prepend", " "}} : json()},
           {"pre_tokenizer", byte_level},
           {"post_processor", nullptr},
-          {"decoder", byte_level},
+          {"decoder",
+           leading_blank ? json{{"type", "Sequence"}, {"decoders", json::array({byte_level, strip})}} : byte_level},
           {"model",
            {{"type", "BPE"},
             {"dropout", nullptr},
@@ -65,7 +67,10 @@ class Reader {
     parts_.kind = whole_words               ? TokenizerKind::words
                   : model["merges"].empty() ? TokenizerKind::bytes
                                             : TokenizerKind::pieces;
-    require_same(file, file_frame(parts_.kind), "");
+    // Bytes are the same tokens everywhere.
+    parts_.leading_blank =
+        parts_.kind != TokenizerKind::bytes && file.contains("normalizer") && !file["normalizer"].is_null();
+    require_same(file, file_frame(parts_.kind, parts_.leading_blank), "");
     read_vocabulary(model["vocab"].get_ref<const json::object_t&>());
     read_merges(model["merges"]);
     return std::move(parts_);
@@ -182,7 +187,7 @@ std::string tokenizer_json(const TokenizerParts& parts) {
     merges += fmt::format("{}\n[{}, {}]", merges.empty() ? "" : ",", quoted(static_cast<std::size_t>(merge.left)),
                           quoted(static_cast<std::size_t>(merge.right)));
   }
-  json frame = file_frame(parts.kind);
+  json frame = file_frame(parts.kind, parts.leading_blank);
   std::string model = frame["model"].dump();
   model.pop_back();  // Its closing brace.
   frame.erase("model");

@@ -22,6 +22,7 @@ struct Merge {
 
 struct TokenizerParts {
   TokenizerKind kind = TokenizerKind::bytes;
+  bool leading_blank = false;         // Of words and pieces: see Tokenizer::leading_blank().
   std::vector<std::string> surfaces;  // By id: three empty ones, 256 bytes, then words or pieces.
   std::vector<Merge> merges;  // Of pieces, one for each after the bytes, in their order; the first is applied first.
 

@@ -21,6 +21,8 @@ struct Tokenizer::State {
   // Of words and pieces.
   void append_word(std::string_view word, std::uint32_t begin, std::vector<Token>& tokens) const;
 
+  std::string without_leading_blank(std::string text) const;
+
   TokenizerParts parts;
   std::optional<SurfaceTable> words;
   std::optional<PieceCutter> pieces;

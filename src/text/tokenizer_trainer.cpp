@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "semfuse/error.h"
 #include "text/piece_trainer.h"
 #include "text/tokenizer_state.h"
@@ -28,16 +30,22 @@ TokenizerParts frequent_words(const WordCounts& counts, std::size_t size) {
 
 struct TokenizerTrainer::State {
   WordCounts counts;
+  bool leading_blank;
 };
 
-TokenizerTrainer::TokenizerTrainer(std::size_t max_words)
-    : state_(std::make_unique<State>(State{.counts = WordCounts(max_words)})) {}
+TokenizerTrainer::TokenizerTrainer(std::size_t max_words, bool leading_blank)
+    : state_(std::make_unique<State>(State{.counts = WordCounts(max_words), .leading_blank = leading_blank})) {}
 
 TokenizerTrainer::TokenizerTrainer(TokenizerTrainer&&) noexcept = default;
 TokenizerTrainer& TokenizerTrainer::operator=(TokenizerTrainer&&) noexcept = default;
 TokenizerTrainer::~TokenizerTrainer() = default;
 
 void TokenizerTrainer::add(std::string_view text) {
+  if (state_->leading_blank && !text.empty()) {
+    const std::size_t length = first_word_length_after_blank(text);
+    if (length < kLongestWord) state_->counts.add(std::string(" ").append(text.substr(0, length)));
+    text.remove_prefix(length);
+  }
   while (!text.empty()) {
     const std::size_t length = first_word_length(text);
     if (length <= kLongestWord) state_->counts.add(text.substr(0, length));
@@ -54,15 +62,11 @@ Tokenizer TokenizerTrainer::make(TokenizerKind kind, std::size_t size) const {
     throw Error(fmt::format("a vocabulary of {} entries cannot be made; choose {} (the bytes alone) to {}", size,
                             Tokenizer::kSmallestSize, kMaxTokenizerSize));
   }
-  switch (kind) {
-    case TokenizerKind::words:
-      return Tokenizer(std::make_shared<const Tokenizer::State>(frequent_words(state_->counts, size)));
-    case TokenizerKind::pieces:
-      return Tokenizer(std::make_shared<const Tokenizer::State>(train_pieces(state_->counts.words(), size)));
-    case TokenizerKind::bytes:
-      break;
-  }
-  return Tokenizer::bytes();
+  if (kind == TokenizerKind::bytes) return Tokenizer::bytes();
+  TokenizerParts parts =
+      kind == TokenizerKind::words ? frequent_words(state_->counts, size) : train_pieces(state_->counts.words(), size);
+  parts.leading_blank = state_->leading_blank && parts.kind != TokenizerKind::bytes;
+  return Tokenizer(std::make_shared<const Tokenizer::State>(std::move(parts)));
 }
 
 }  // namespace semfuse

@@ -58,6 +58,23 @@ std::size_t end_of_run(std::string_view text, std::size_t i, CharacterClass kind
   return i;
 }
 
+// The spaces that a text begins with: where the last of them begins, and where they end.
+struct Spaces {
+  std::size_t last = 0;
+  std::size_t end = 0;
+};
+
+Spaces spaces_of(std::string_view text) {
+  Spaces spaces;
+  while (spaces.end < text.size()) {
+    const Character next = character_at(text, spaces.end);
+    if (next.kind != CharacterClass::space) break;
+    spaces.last = spaces.end;
+    spaces.end += next.length;
+  }
+  return spaces;
+}
+
 std::size_t ending_length(std::string_view text) {
   if (text.size() < 2) return 0;
   const char c = text[1];
@@ -85,15 +102,16 @@ std::size_t first_word_length(std::string_view text) {
   const std::size_t start = text[0] == ' ' && text.size() > 1 ? 1 : 0;
   const Character first = character_at(text, start);
   if (first.kind != CharacterClass::space) return end_of_run(text, start + first.length, first.kind);
-  std::size_t last = 0;
-  std::size_t end = 0;
-  while (end < text.size()) {
-    const Character next = character_at(text, end);
-    if (next.kind != CharacterClass::space) break;
-    last = end;
-    end += next.length;
-  }
-  return end == text.size() || last == 0 ? end : last;
+  const Spaces spaces = spaces_of(text);
+  return spaces.end == text.size() || spaces.last == 0 ? spaces.end : spaces.last;
+}
+
+std::size_t first_word_length_after_blank(std::string_view text) {
+  if (text.empty()) return 0;
+  const Character first = character_at(text, 0);
+  if (first.kind != CharacterClass::space) return end_of_run(text, first.length, first.kind);
+  const Spaces spaces = spaces_of(text);
+  return spaces.end == text.size() ? spaces.end : spaces.last;
 }
 
 }  // namespace semfuse

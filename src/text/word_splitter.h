@@ -20,4 +20,8 @@ CharacterClass character_class(char32_t code);
 // Bytes of the first word of a text; 0 if the text is empty. Looks no further than it must: cutting a text is linear.
 std::size_t first_word_length(std::string_view text);
 
+// The same if a blank stood before the text: bytes of the text, so the blank not among them. 0 if it is a word by
+// itself.
+std::size_t first_word_length_after_blank(std::string_view text);
+
 }  // namespace semfuse

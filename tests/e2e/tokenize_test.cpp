@@ -13,7 +13,12 @@ namespace {
 using nlohmann::json;
 using testing::HasSubstr;
 
-constexpr TokenizerKind kKinds[] = {TokenizerKind::words, TokenizerKind::pieces, TokenizerKind::bytes};
+// With and without a leading blank.
+constexpr std::pair<TokenizerKind, bool> kKindsAndBlanks[] = {{TokenizerKind::words, false},
+                                                              {TokenizerKind::words, true},
+                                                              {TokenizerKind::pieces, false},
+                                                              {TokenizerKind::pieces, true},
+                                                              {TokenizerKind::bytes, false}};
 
 void write(const std::string& path, std::string_view bytes) {
   std::ofstream(path, std::ios::binary) << bytes;
@@ -41,8 +46,8 @@ std::vector<std::string> odd_texts() {
   return texts;
 }
 
-Tokenizer trained(TokenizerKind kind) {
-  TokenizerTrainer trainer;
+Tokenizer trained(TokenizerKind kind, bool leading_blank) {
+  TokenizerTrainer trainer(TokenizerTrainer::kMostWords, leading_blank);
   for (const std::string& text : odd_texts()) trainer.add(text);
   return trainer.make(kind, 500);
 }
@@ -51,8 +56,8 @@ TEST(TokenizeCommand, GoesThereAndBack) {
   const TemporaryFolder folder;
   const std::string text = "The food, the food\x1b[2J\n \xFF caf\u00E9\n";
   write(folder / "text", text);
-  for (const TokenizerKind kind : kKinds) {
-    const Tokenizer tokenizer = trained(kind);
+  for (const auto& [kind, leading_blank] : kKindsAndBlanks) {
+    const Tokenizer tokenizer = trained(kind, leading_blank);
     write(folder / "tokenizer.json", tokenizer.to_json());
     const ProcessResult result = piped(folder / "text", "tokenize " + (folder / "tokenizer.json") + " --json");
     ASSERT_EQ(result.exit_code, 0) << result.err;
@@ -143,9 +148,9 @@ TEST(TokenizerFile, HuggingFaceGivesTheSameIds) {
   if (run_process({"/usr/bin/env", "python3", "-c", "import tokenizers"}).exit_code != 0) {
     GTEST_SKIP() << "python3 has no package `tokenizers` (PyPI), so our files were not tried with it";
   }
-  for (const TokenizerKind kind : kKinds) {
+  for (const auto& [kind, leading_blank] : kKindsAndBlanks) {
     const TemporaryFolder folder;
-    const Tokenizer tokenizer = trained(kind);
+    const Tokenizer tokenizer = trained(kind, leading_blank);
     json cases = json::array();
     for (const std::string& text : odd_texts()) {
       std::vector<TokenId> ids;
@@ -162,6 +167,7 @@ TEST(TokenizerFile, HuggingFaceGivesTheSameIds) {
     EXPECT_EQ(result.exit_code, 0) << to_string(kind) << '\n' << result.out << result.err;
     const Tokenizer saved = Tokenizer::load(folder / "saved.json");
     EXPECT_EQ(saved.kind(), kind);
+    EXPECT_EQ(saved.leading_blank(), leading_blank);
     EXPECT_EQ(saved.to_json(), tokenizer.to_json());
 
     cases[1]["ids"][0] = 3;

@@ -35,9 +35,9 @@ std::string random_text(std::mt19937& random, std::size_t most_words) {
   return text;
 }
 
-Tokenizer tokenizer_of(TokenizerKind kind) {
+Tokenizer tokenizer_of(TokenizerKind kind, bool leading_blank = false) {
   std::mt19937 random(7);
-  TokenizerTrainer trainer;
+  TokenizerTrainer trainer(TokenizerTrainer::kMostWords, leading_blank);
   for (int i = 0; i < 300; ++i) trainer.add(random_text(random, 12));
   return kind == TokenizerKind::bytes ? Tokenizer::bytes() : trainer.make(kind, 330);
 }
@@ -149,6 +149,23 @@ TEST(TokenFeatures, KnowAWordOfOneLetter) {
   EXPECT_EQ(first_person("Iqx like the soup.", 2), 0.0f);
   EXPECT_EQ(first_person("Iqx like the soup.", 3), 0.0f);
   EXPECT_EQ(first_person("Iqx like the soup.", 4), 0.0f);
+}
+
+TEST(TokenFeatures, ALeadingBlankChangesNoRow) {
+  const Tokenizer plain = tokenizer_of(TokenizerKind::words), leading = tokenizer_of(TokenizerKind::words, true);
+  const Vocabulary plain_vocabulary = plain.vocabulary(), leading_vocabulary = leading.vocabulary();
+  const FeatureBank bank = english_bank();
+  const TokenFeatures features(bank, plain_vocabulary, &plain), same(bank, leading_vocabulary, &leading);
+  std::mt19937 random(3);
+  std::size_t compared = 0;
+  for (int trial = 0; trial < 60; ++trial) {
+    const std::string text = random_text(random, 12);
+    const std::vector<TokenId> ids = ids_of(plain, text), others = ids_of(leading, text);
+    if (ids.size() != others.size()) continue;  // One of them spells the first word.
+    EXPECT_EQ(same.text_rows(others).values, features.text_rows(ids).values) << text;
+    ++compared;
+  }
+  EXPECT_GT(compared, 20U);
 }
 
 TEST_P(TokenFeaturesOf, PreparedDataHoldThem) {

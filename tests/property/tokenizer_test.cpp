@@ -58,10 +58,20 @@ std::string random_text(RandomStream& random) {
 }
 
 std::vector<Tokenizer> random_tokenizers(RandomStream& random) {
-  TokenizerTrainer trainer;
-  for (int i = 0; i < 50; ++i) trainer.add(random_text(random));
+  TokenizerTrainer trainer, after_blank(TokenizerTrainer::kMostWords, /*leading_blank=*/true);
+  for (int i = 0; i < 50; ++i) {
+    const std::string text = random_text(random);
+    trainer.add(text);
+    after_blank.add(text);
+  }
   const std::size_t size = Tokenizer::kSmallestSize + random.next_below(400);
-  return {Tokenizer::bytes(), trainer.make(TokenizerKind::words, size), trainer.make(TokenizerKind::pieces, size)};
+  std::vector<Tokenizer> tokenizers = {Tokenizer::bytes()};
+  for (const TokenizerKind kind : {TokenizerKind::words, TokenizerKind::pieces}) {
+    tokenizers.push_back(trainer.make(kind, size));
+    tokenizers.push_back(after_blank.make(kind, size));
+    EXPECT_TRUE(tokenizers.back().leading_blank());
+  }
+  return tokenizers;
 }
 
 void expect_whole(const Tokenizer& tokenizer, const std::string& text) {
@@ -72,7 +82,12 @@ void expect_whole(const Tokenizer& tokenizer, const std::string& text) {
     ASSERT_EQ(token.begin, end);
     ASSERT_GE(token.id, Tokenizer::kFirstByte);
     end = token.end;
-    ASSERT_EQ(text.substr(token.begin, end - token.begin), tokenizer.surfaces()[static_cast<std::size_t>(token.id)]);
+    std::string_view surface = tokenizer.surfaces()[static_cast<std::size_t>(token.id)];
+    if (tokenizer.leading_blank() && &token == tokens.data()) {
+      ASSERT_TRUE(surface.starts_with(' '));
+      surface.remove_prefix(1);
+    }
+    ASSERT_EQ(text.substr(token.begin, end - token.begin), surface);
   }
   ASSERT_EQ(end, text.size());
 }
@@ -83,11 +98,37 @@ TEST(Tokenizer, EveryTextComesBack) {
     for (const Tokenizer& tokenizer : random_tokenizers(random)) {
       const Tokenizer read = Tokenizer::parse(tokenizer.to_json(), "f");
       ASSERT_EQ(read.kind(), tokenizer.kind());
+      ASSERT_EQ(read.leading_blank(), tokenizer.leading_blank());
       ASSERT_LE(tokenizer.size(), Tokenizer::kSmallestSize + 400);
       for (int i = 0; i < 50; ++i) {
         const std::string text = random_text(random);
         expect_whole(tokenizer, text);
         ASSERT_EQ(read.encode(text), tokenizer.encode(text));
+      }
+    }
+  }
+}
+
+// A blank before the text is read as one that is written there.
+TEST(Tokenizer, ALeadingBlankIsLikeAWrittenOne) {
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    RandomStream random = random_numbers(500 + seed);
+    TokenizerTrainer written, read(TokenizerTrainer::kMostWords, /*leading_blank=*/true);
+    std::vector<std::string> texts = {"", " ", "'s", " a", "\tb", "  ", "\n"};
+    for (int i = 0; i < 50; ++i) texts.push_back(random_text(random));
+    for (const std::string& text : texts) {
+      written.add(text.empty() ? text : " " + text);
+      read.add(text);
+    }
+    for (const TokenizerKind kind : {TokenizerKind::words, TokenizerKind::pieces}) {
+      const Tokenizer plain = written.make(kind, 600), leading = read.make(kind, 600);
+      ASSERT_EQ(leading.surfaces(), plain.surfaces());
+      for (const std::string& text : texts) {
+        const std::vector<Token> expected = plain.encode(text.empty() ? text : " " + text),
+                                 found = leading.encode(text);
+        ASSERT_EQ(found.size(), expected.size());
+        for (std::size_t i = 0; i < found.size(); ++i) ASSERT_EQ(found[i].id, expected[i].id);
+        ASSERT_EQ(leading.decode(found), text);
       }
     }
   }
@@ -201,9 +242,20 @@ TEST(Tokenizer, GrammarsFollowEveryKind) {
   for (const Tokenizer& tokenizer : random_tokenizers(random)) {
     const CompiledGrammar compiled(grammar, TokenSurfaces::of(tokenizer));
     GrammarCursor cursor = compiled.begin();
+    EXPECT_FALSE(cursor.allowed().contains(Tokenizer::kFirstByte + ' '));  // Nothing of the text.
     for (const Token& token : tokenizer.encode("the and in caf\u00E9 in")) ASSERT_TRUE(cursor.advance(token.id));
     EXPECT_TRUE(cursor.can_end());
+    GrammarCursor other = compiled.begin();
+    bool fits = true;
+    for (const Token& token : tokenizer.encode(" the")) fits = fits && other.advance(token.id);
+    EXPECT_FALSE(fits) << "its blank is one of the text";
   }
+  // What a prompt spells in bytes begins with the byte of the blank.
+  TokenizerTrainer few(TokenizerTrainer::kMostWords, /*leading_blank=*/true);
+  const Tokenizer spelling = few.make(TokenizerKind::words, Tokenizer::kSmallestSize);
+  GrammarCursor cursor = CompiledGrammar(grammar, TokenSurfaces::of(spelling)).begin();
+  for (const Token& token : spelling.encode("the in")) ASSERT_TRUE(cursor.advance(token.id));
+  EXPECT_TRUE(cursor.can_end());
 }
 
 }  // namespace

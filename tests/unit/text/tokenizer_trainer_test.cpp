@@ -48,6 +48,25 @@ TEST(WordTokenizer, HasTheMostFrequentWords) {
   EXPECT_THAT(pieces_of(tokenizer, "it is so, not"), ElementsAre("it", " is", " so", ",", " ", "n", "o", "t"));
 }
 
+TEST(WordTokenizer, WithALeadingBlankAWordIsOneTokenWhereverItStands) {
+  TokenizerTrainer trainer(TokenizerTrainer::kMostWords, /*leading_blank=*/true);
+  for (const char* text : {"so good so good", "it is so, so bad", "it is bad", "once!"}) trainer.add(text);
+  const Tokenizer tokenizer = trainer.make(TokenizerKind::words, Tokenizer::kSmallestSize + 100);
+  EXPECT_THAT(entries(tokenizer), ElementsAre(" so", " bad", " good", " is", " it"));
+  EXPECT_EQ(tokenizer.encode("so so").front().id, tokenizer.encode("so so").back().id);
+  EXPECT_EQ(tokenizer.encode("so").front(), (Token{.id = Tokenizer::kSmallestSize, .begin = 0, .end = 2}));
+  EXPECT_TRUE(tokenizer.encode("").empty());
+  // What has no entry is spelled, the blank too.
+  const std::vector<Token> spelled = tokenizer.encode("no");
+  ASSERT_EQ(spelled.size(), 3U);
+  EXPECT_EQ(spelled[0], (Token{.id = Tokenizer::kFirstByte + ' ', .begin = 0, .end = 0}));
+  for (const char* text : {"so", " so", "  so", "no", " ", "", "\n"}) {
+    EXPECT_EQ(tokenizer.decode(tokenizer.encode(text)), text);
+  }
+  EXPECT_FALSE(trained({}, TokenizerKind::words, 100).leading_blank());
+  EXPECT_FALSE(trainer.make(TokenizerKind::bytes, Tokenizer::kSmallestSize).leading_blank());
+}
+
 TEST(PieceTokenizer, JoinsTheMostFrequentPairs) {
   // "lo" 4 times, then "low" 3; " lo" and "er" twice each, of which " lo" has the smaller ids.
   const Tokenizer tokenizer = trained({"low low", "lower", "log er"}, TokenizerKind::pieces, 100);

@@ -45,6 +45,13 @@ TEST(WordSplitter, LeavesTheLastSpaceToTheWord) {
   EXPECT_EQ(words_of(" "), Words{" "});
 }
 
+TEST(WordSplitter, ABlankBeforeTheTextBelongsToItsFirstWord) {
+  for (const std::string text : {"The food", "'s", " a", "  a", "\tb", " ", "\n\n", "caf\u00E9!", "\u3000x", "7th"}) {
+    EXPECT_EQ(first_word_length_after_blank(text) + 1, first_word_length(" " + text)) << text;
+  }
+  EXPECT_EQ(first_word_length_after_blank(""), 0U);
+}
+
 TEST(WordSplitter, KnowsUnicode) {
   EXPECT_EQ(words_of("\u201Ccaf\u00E9\u201D \u65E5\u672C\u8A9E\u3002\u0663\u00BD"),
             (Words{"\u201C", "caf\u00E9", "\u201D", " \u65E5\u672C\u8A9E", "\u3002", "\u0663\u00BD"}));
