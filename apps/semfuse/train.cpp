@@ -82,8 +82,13 @@ bool makes_knobs(const Options& options, const Experiment& experiment) {
 // unless somebody says it.
 void fit_to_data(const Options& options, Experiment& experiment) {
   if (options.data.empty() || options.preset || options.config || options.init) return;
+  const DataFit fit = fit_for(estimated_size(experiment.data), experiment.training, experiment.data.max_length);
+  const bool needs_words = experiment.model.output_features || experiment.model.open_vocabulary;
+  if (!says(options, "text.tokenizer") && !says(options, "text.vocabulary") && !needs_words) {
+    experiment.text.tokenizer = TokenizerKind::pieces;
+    experiment.text.vocabulary = fit.vocabulary;
+  }
   if (says(options, "training.epochs") || says(options, "training.steps")) return;
-  const DataFit fit = fit_for(estimated_texts(experiment.data), experiment.training);
   experiment.training.epochs = fit.epochs;
   if (!says(options, "training.batch")) experiment.training.batch = fit.batch;
   if (fit.dropout && !says(options, "model.dropout")) experiment.model.dropout = *fit.dropout;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 
 #include "core/nearest_word.h"
@@ -44,11 +45,19 @@ void check_label(const std::string& label, const DataDescription& description) {
 
 constexpr std::uint64_t kSampledBytes = std::uint64_t{4}
                                         << 20;  // Of the files; a reader is some 100 KB ahead of its texts.
+constexpr double kBytesOfToken = 4.5;           // About, whatever the tokenizer.
+constexpr std::uint64_t kBytesOfPiece = 1000;   // As much text makes one more worth its while ...
+constexpr std::size_t kFewestPieces = 1000, kMostPieces = 8000;  // ... between these.
+constexpr double kTokensOfStep = 1500.0;
+constexpr std::size_t kSmallestBatch = 8;
 constexpr std::uint64_t kFewTexts = 10'000;
 constexpr std::size_t kBatchOfFewTexts = 32;
-constexpr std::uint64_t kWantedSteps = 500;  // Fewer leave a new model without words.
-constexpr std::uint64_t kMostEpochs = 15;    // More only make it know its texts by heart.
-constexpr double kDropoutOfFewTexts = 0.1;
+constexpr std::uint64_t kWantedSteps = 500;   // Fewer leave a new model without words.
+constexpr double kWantedTokens = 2.5e6;       // From about that many on, less is gained by each epoch than it costs.
+constexpr std::size_t kMostEpochs = 15;       // More only make it know its texts by heart.
+constexpr double kDropout = 0.1;              // Of what is read more often than usual ...
+constexpr std::size_t kManyEpochs = 6;        // ... up to so often, ...
+constexpr double kDropoutOfManyEpochs = 0.2;  // ... and from there on.
 
 }  // namespace
 
@@ -87,22 +96,36 @@ ColumnKnobs column_knobs(const DataOptions& data, const std::function<void(doubl
   return result;
 }
 
-std::uint64_t estimated_texts(const DataOptions& data) {
+DataSize estimated_size(const DataOptions& data) {
   RecordReader reader({data.train.begin(), data.train.end()},
                       {.text_column = data.text, .skip_bad = true, .table = table_options(data)});
   Record record;
+  std::uint64_t bytes = 0;
   while (reader.bytes_read() < kSampledBytes || reader.bytes_read() == reader.bytes_total()) {
-    if (!reader.next(record)) return reader.counts().texts;
+    if (!reader.next(record)) return {.texts = reader.counts().texts, .bytes = bytes};
+    bytes += record.text.size();
   }
-  const double rest = static_cast<double>(reader.bytes_total()) / static_cast<double>(reader.bytes_read());
-  return static_cast<std::uint64_t>(static_cast<double>(reader.counts().texts) * std::max(rest, 1.0));
+  const double rest =
+      std::max(static_cast<double>(reader.bytes_total()) / static_cast<double>(reader.bytes_read()), 1.0);
+  const auto whole = [&](std::uint64_t part) { return static_cast<std::uint64_t>(static_cast<double>(part) * rest); };
+  return {.texts = whole(reader.counts().texts), .bytes = whole(bytes)};
 }
 
-DataFit fit_for(std::uint64_t texts, const TrainingOptions& usual) {
-  DataFit fit{.batch = texts < kFewTexts ? kBatchOfFewTexts : usual.batch, .epochs = usual.epochs, .dropout = {}};
-  const std::uint64_t steps = std::max<std::uint64_t>((texts + fit.batch - 1) / fit.batch, 1);
-  fit.epochs = std::max<std::size_t>(usual.epochs, std::min((kWantedSteps + steps - 1) / steps, kMostEpochs));
-  if (fit.epochs > usual.epochs) fit.dropout = kDropoutOfFewTexts;
+DataFit fit_for(const DataSize& size, const TrainingOptions& usual, std::size_t max_length) {
+  const auto texts = static_cast<double>(std::max<std::uint64_t>(size.texts, 1));
+  const double tokens = texts + static_cast<double>(size.bytes) / kBytesOfToken;  // Each has an end.
+  const double length = std::min(tokens / texts, static_cast<double>(max_length));
+  DataFit fit{.vocabulary = std::clamp<std::size_t>(size.bytes / kBytesOfPiece, kFewestPieces, kMostPieces),
+              .batch = usual.batch,
+              .epochs = usual.epochs,
+              .dropout = {}};
+  if (size.texts < kFewTexts) fit.batch = std::min(fit.batch, kBatchOfFewTexts);
+  fit.batch = std::min(fit.batch, std::max(kSmallestBatch, static_cast<std::size_t>(kTokensOfStep / length)));
+  const double sequences = std::max(texts, tokens / static_cast<double>(max_length));
+  const double by_steps = std::ceil(static_cast<double>(kWantedSteps * fit.batch) / sequences);
+  const double wanted = std::max(by_steps, std::ceil(kWantedTokens / tokens));
+  fit.epochs = std::max(usual.epochs, static_cast<std::size_t>(std::min(wanted, static_cast<double>(kMostEpochs))));
+  if (fit.epochs > usual.epochs) fit.dropout = fit.epochs > kManyEpochs ? kDropoutOfManyEpochs : kDropout;
   return fit;
 }
 

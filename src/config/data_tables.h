@@ -25,17 +25,26 @@ struct ColumnKnobs {
 // is told the share that is read, now and then.
 ColumnKnobs column_knobs(const DataOptions& data, const std::function<void(double done)>& progress = {});
 
-// How many texts there are to train on: exact of small files, by the size of the files and their first texts else.
-// Throws Error as RecordReader does, but for rows at fault.
-std::uint64_t estimated_texts(const DataOptions& data);
+// How much there is to train on.
+struct DataSize {
+  std::uint64_t texts = 0;
+  std::uint64_t bytes = 0;  // Of the texts.
+};
 
-// What a training on so many texts needs. Small files take smaller batches and are read more often, or nothing would be
-// learned from them; what is read often needs dropout.
+// Exact of small files, by the size of the files and their first texts else. Throws Error as RecordReader does, but for
+// rows at fault.
+DataSize estimated_size(const DataOptions& data);
+
+// What a training on so much text needs. A step reads about as many tokens whatever the length of the texts. Small
+// files are read more often, and in smaller batches, or nothing would be learned from them; what is read often needs
+// dropout.
+// The less text, the fewer pieces: each has to be seen often enough to be learned.
 struct DataFit {
+  std::size_t vocabulary;  // Of pieces.
   std::size_t batch;
   std::size_t epochs;             // As many as usual, or more.
   std::optional<double> dropout;  // Nothing: as usual.
 };
-DataFit fit_for(std::uint64_t texts, const TrainingOptions& usual);
+DataFit fit_for(const DataSize& size, const TrainingOptions& usual, std::size_t max_length);
 
 }  // namespace semfuse

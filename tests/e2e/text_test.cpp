@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "io/file.h"
 #include "semfuse_program.h"
 
 namespace semfuse {
@@ -288,6 +289,30 @@ TEST_F(Text, LongTextsAreSplitOrCut) {
     const json measured = json_of({"evaluate", run, "--json"});
     EXPECT_TRUE(std::isfinite(measured["bits_per_byte"].get<double>()));
   }
+}
+
+// What nobody says follows from the file; `steps` ends a training amid an epoch.
+TEST(TextTraining, ChoosesTokensByTheFile) {
+  const TemporaryFolder folder;
+  std::string texts;
+  for (int i = 0; i < 400; ++i) texts += "the soup number " + std::to_string(i) + " was good\n";
+  write(folder / "texts.txt", texts);
+  const auto config = [&](const std::string& run, const Arguments& more) {
+    Arguments arguments = {"train", "--data", folder / "texts.txt", "--out", folder / run, "--quiet"};
+    for (const char* setting : {"model.width=16", "model.layers=1", "model.heads=2", "training.steps=3"}) {
+      arguments.insert(arguments.end(), {"--set", setting});
+    }
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const ProcessResult result = semfuse_program(arguments);
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    return read_text((folder / run) + "/config.toml", 1 << 20);
+  };
+  const std::string chosen = config("chosen", {});
+  EXPECT_THAT(chosen, HasSubstr("\ntokenizer = \"pieces\""));
+  EXPECT_THAT(chosen, HasSubstr("\nvocabulary = 1000 "));
+  EXPECT_THAT(chosen, HasSubstr("\nsteps = 3 "));
+  EXPECT_THAT(config("said", {"--set", "text.tokenizer=words"}), HasSubstr("\nvocabulary = 8000 "));
+  EXPECT_THAT(config("preset", {"--preset", "text"}), HasSubstr("\ntokenizer = \"words\""));
 }
 
 }  // namespace

@@ -18,25 +18,44 @@ TEST(DataTables, CountsTextsOfSmallFilesAndEstimatesLargeOnes) {
     file.close();
     DataOptions data;
     data.train = {path};
-    const auto found = static_cast<double>(estimated_texts(data));
-    EXPECT_NEAR(found, static_cast<double>(count), count < 100000 ? 0.0 : 0.1 * static_cast<double>(count));
+    const DataSize found = estimated_size(data);
+    const auto texts = static_cast<double>(found.texts);
+    EXPECT_NEAR(texts, static_cast<double>(count), count < 100000 ? 0.0 : 0.1 * static_cast<double>(count));
+    EXPECT_NEAR(static_cast<double>(found.bytes), 20.0 * texts, 0.001 * texts);
   }
 }
 
 TEST(DataTables, FewTextsAreReadMoreOftenInSmallerBatches) {
   const TrainingOptions usual = {.epochs = 3, .batch = 128};
-  const DataFit large = fit_for(200000, usual);
+  const auto fit = [&](std::uint64_t texts, std::uint64_t bytes) {
+    return fit_for({.texts = texts, .bytes = bytes}, usual, /*max_length=*/128);
+  };
+  const DataFit large = fit(200'000, 9'000'000);
   EXPECT_EQ(large.batch, 128U);
   EXPECT_EQ(large.epochs, 3U);
   EXPECT_FALSE(large.dropout);
-  const DataFit small = fit_for(3000, usual);
+  EXPECT_EQ(large.vocabulary, 8000U);
+  const DataFit middle = fit(40'000, 2'000'000);
+  EXPECT_EQ(middle.vocabulary, 2000U);
+  EXPECT_EQ(middle.batch, 123U);
+  EXPECT_EQ(middle.epochs, 6U);
+  EXPECT_EQ(middle.dropout, 0.1);
+  const DataFit small = fit(3'000, 135'000);
+  EXPECT_EQ(small.vocabulary, 1000U);
   EXPECT_EQ(small.batch, 32U);
-  EXPECT_EQ(small.epochs, 6U);
-  EXPECT_TRUE(small.dropout);
-  EXPECT_EQ(fit_for(1, usual).epochs, 15U);
-  EXPECT_EQ(fit_for(0, usual).epochs, 15U);
+  EXPECT_EQ(small.epochs, 15U);
+  EXPECT_EQ(small.dropout, 0.2);
+  EXPECT_EQ(fit(1, 10).epochs, 15U);
+  EXPECT_EQ(fit(0, 0).epochs, 15U);
   // Nobody is given less than the preset says.
-  EXPECT_EQ(fit_for(3000, {.epochs = 20, .batch = 128}).epochs, 20U);
+  EXPECT_EQ(fit_for({.texts = 3000, .bytes = 100'000}, {.epochs = 20, .batch = 128}, 128).epochs, 20U);
+}
+
+TEST(DataTables, LongTextsTakeSmallerBatches) {
+  const TrainingOptions usual = {.epochs = 3, .batch = 128};
+  EXPECT_EQ(fit_for({.texts = 20'000, .bytes = 9'000'000}, usual, 128).batch, 14U);
+  EXPECT_EQ(fit_for({.texts = 20'000, .bytes = 900'000'000}, usual, 128).batch, 11U);  // Cut into sequences.
+  EXPECT_EQ(fit_for({.texts = 20'000, .bytes = 900'000'000}, usual, 1024).batch, 8U);
 }
 
 }  // namespace
