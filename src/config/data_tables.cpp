@@ -46,7 +46,7 @@ void check_label(const std::string& label, const DataDescription& description) {
 constexpr std::uint64_t kSampledBytes = std::uint64_t{4}
                                         << 20;  // Of the files; a reader is some 100 KB ahead of its texts.
 constexpr double kBytesOfToken = 4.5;           // About, whatever the tokenizer.
-constexpr std::uint64_t kBytesOfPiece = 1000;   // As much text makes one more worth its while ...
+constexpr std::uint64_t kBytesOfPiece = 500;    // As much text makes one more worth its while ...
 constexpr std::size_t kFewestPieces = 1000, kMostPieces = 8000;  // ... between these.
 constexpr double kTokensOfStep = 1500.0;
 constexpr std::size_t kSmallestBatch = 8;
