@@ -38,8 +38,11 @@ TEST(DataTables, FewTextsAreReadMoreOftenInSmallerBatches) {
   const DataFit middle = fit(40'000, 2'000'000);
   EXPECT_EQ(middle.vocabulary, 4000U);
   EXPECT_EQ(middle.batch, 123U);
-  EXPECT_EQ(middle.epochs, 6U);
-  EXPECT_EQ(middle.dropout, 0.1);
+  EXPECT_EQ(middle.epochs, 8U);
+  EXPECT_EQ(middle.dropout, 0.2);
+  const DataFit larger = fit(100'000, 3'600'000);
+  EXPECT_EQ(larger.epochs, 4U);
+  EXPECT_EQ(larger.dropout, 0.1);
   const DataFit small = fit(3'000, 135'000);
   EXPECT_EQ(small.vocabulary, 1000U);
   EXPECT_EQ(small.batch, 32U);
