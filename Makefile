@@ -14,7 +14,7 @@ NO_ASLR := $(shell setarch -R true 2>/dev/null && echo setarch -R)
 help:
 	@echo 'make demo        install what is missing, build, train two models, turn their knobs'
 	@echo 'make build       program and library; the program is build/release/bin/semfuse'
-	@echo 'make test        the fast tests: library under sanitizers, programs as released'
+	@echo 'make test        the fast tests, as released'
 	@echo 'make test-long   long tests, make asan, make tsan, $(FUZZ_SECONDS) s of each fuzz target'
 	@echo 'make asan        all fast tests under address and undefined sanitizers'
 	@echo 'make tsan        all fast tests under the thread sanitizer'
@@ -52,13 +52,10 @@ demo: build
 	build/release/bin/semfuse generate build/everyday --n 10 --knob length=11 --knob 'mark=.:1'
 	build/release/bin/semfuse generate build/everyday --n 10 --knob length=4 --knob 'mark=!:1'
 
-# Every unit test runs under sanitizers; those of numbers also as the release computes them.
+# A second build, with sanitizers, takes longer than all of this: see asan.
 test: needed-test build
-	@cmake --preset asan >build/.configure.log 2>&1 || { cat build/.configure.log; exit 1; }
-	cmake --build build/release -j $(JOBS) -t parity_check numeric_tests gradient_tests property_tests e2e_tests
-	cmake --build build/asan -j $(JOBS) -t unit_tests gradient_tests property_tests
-	ctest --test-dir build/release -E '^(unit|long)' -LE long -j $(JOBS) --output-on-failure
-	ctest --test-dir build/asan -R '^(unit|gradient|property)[.]' -LE long -j 2 --output-on-failure
+	cmake --build build/release -j $(JOBS) -t parity_check unit_tests gradient_tests property_tests e2e_tests
+	ctest --test-dir build/release -E '^long' -LE long -j $(JOBS) --output-on-failure
 
 test-long: needed-test build asan tsan fuzz
 	cmake --build build/release -j $(JOBS) -t property_tests long_tests
