@@ -12,7 +12,6 @@
 #include "data/builtin_corpora.h"
 #include "data/held_out_words.h"
 #include "interrupt.h"
-#include "io/file.h"
 #include "io/json_writer.h"
 #include "run/checkpoint_store.h"
 #include "run/run_files.h"
@@ -101,8 +100,7 @@ void hold_out(const Options& options, Experiment& experiment) {
     set_from_option(experiment, "--held-out", "corpus.held_out",
                     none ? std::optional<std::string>("[]") : options.held_out);
   } else if (options.held_out) {
-    experiment.data.held_out =
-        none ? std::vector<std::string>() : parse_held_out_words(read_text(*options.held_out), *options.held_out);
+    experiment.data.held_out = none ? std::vector<std::string>() : load_held_out_words(*options.held_out);
   }
 }
 

@@ -5,11 +5,18 @@
 #include <algorithm>
 
 #include "core/lower_case.h"
+#include "core/text_lines.h"
+#include "io/file.h"
 #include "io/quoted_text.h"
 #include "semfuse/error.h"
 #include "text/word_splitter.h"
 
 namespace semfuse {
+namespace {
+
+constexpr std::size_t kMaxHeldOutBytes = std::size_t{16} << 20;
+
+}  // namespace
 
 std::vector<std::string> surfaces_of(std::string_view word) {
   return {fmt::format(" {}", word), std::string(word)};
@@ -41,12 +48,9 @@ bool HeldOutWords::are_in(std::string_view text) const {
 std::vector<std::string> parse_held_out_words(std::string_view text, std::string_view origin) {
   std::vector<std::string> words;
   std::unordered_set<std::string> known;
-  if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
+  text = without_byte_order_mark(text);
   for (std::size_t number = 1; !text.empty(); ++number) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    std::string_view line = text.substr(0, end);
-    text.remove_prefix(std::min(end + 1, text.size()));
-    if (line.ends_with('\r')) line.remove_suffix(1);
+    const std::string_view line = take_line(text);
     if (line.empty() || line.starts_with('#')) continue;
     try {
       HeldOutWords({std::string(line)});
@@ -57,6 +61,10 @@ std::vector<std::string> parse_held_out_words(std::string_view text, std::string
   }
   if (words.empty()) throw Error(fmt::format("{}: holds no word; write a word a line", origin));
   return words;
+}
+
+std::vector<std::string> load_held_out_words(const std::filesystem::path& path) {
+  return parse_held_out_words(read_text(path, kMaxHeldOutBytes), path.string());
 }
 
 }  // namespace semfuse

@@ -1,6 +1,7 @@
 // Words that a model is never shown, so that it can be measured on them.
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <string_view>
 #include <unordered_set>
@@ -26,6 +27,7 @@ class HeldOutWords {
 
 // A word a line; empty lines and those that begin with # do not count. Throws Error as "origin:line: what".
 std::vector<std::string> parse_held_out_words(std::string_view text, std::string_view origin);
+std::vector<std::string> load_held_out_words(const std::filesystem::path& path);
 
 // A word as the tokens of a word tokenizer that it may be: with the space before it, and without.
 std::vector<std::string> surfaces_of(std::string_view word);

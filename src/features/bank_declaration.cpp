@@ -11,6 +11,7 @@
 
 #include "core/attribute_name.h"
 #include "core/nearest_word.h"
+#include "core/text_lines.h"
 #include "features/banks.h"
 #include "features/universal_tag.h"
 #include "io/file.h"
@@ -223,12 +224,9 @@ BankDeclaration BankDeclaration::parse(std::string_view text, std::string_view o
     }
     declared.clear();
   };
-  if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
+  text = without_byte_order_mark(text);
   for (std::size_t number = 1; !text.empty(); ++number) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    std::string_view line = text.substr(0, end);
-    text.remove_prefix(std::min(end + 1, text.size()));
-    if (line.ends_with('\r')) line.remove_suffix(1);
+    const std::string_view line = take_line(text);
     if (line.find_first_not_of(" \t") == line.npos || line.starts_with('#')) continue;
     if (line.starts_with(' ') || line.starts_with('\t')) {
       if (declared.empty())

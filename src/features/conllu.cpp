@@ -7,6 +7,7 @@
 #include <charconv>
 #include <optional>
 
+#include "core/text_lines.h"
 #include "io/file.h"
 #include "io/quoted_text.h"
 #include "semfuse/error.h"
@@ -76,12 +77,9 @@ std::vector<TaggedSentence> parse_conllu(std::string_view text, std::string_view
     if (!sentence.words.empty()) sentences.push_back(std::move(sentence));
     sentence = {};
   };
-  if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
+  text = without_byte_order_mark(text);
   for (std::size_t number = 1; !text.empty(); ++number) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    std::string_view line = text.substr(0, end);
-    text.remove_prefix(std::min(end + 1, text.size()));
-    if (line.ends_with('\r')) line.remove_suffix(1);
+    const std::string_view line = take_line(text);
     if (line.empty()) {
       finish();
       // Between sentences a line that begins with # is a comment; inside one it is a word, or a mistake.

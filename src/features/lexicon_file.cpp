@@ -8,6 +8,7 @@
 
 #include "core/attribute_name.h"
 #include "core/nearest_word.h"
+#include "core/text_lines.h"
 #include "io/file.h"
 #include "io/quoted_text.h"
 #include "semfuse/corpus.h"
@@ -137,12 +138,9 @@ Lexicon Lexicon::parse(std::string_view tsv, std::string_view origin) {
   std::vector<LexiconEntry> entries;
   std::map<std::string, std::size_t> lines;  // By word.
   std::vector<std::string_view> columns;
-  if (tsv.starts_with("\xEF\xBB\xBF")) tsv.remove_prefix(3);
+  tsv = without_byte_order_mark(tsv);
   for (std::size_t number = 1; !tsv.empty(); ++number) {
-    const std::size_t end = std::min(tsv.find('\n'), tsv.size());
-    std::string_view line = tsv.substr(0, end);
-    tsv.remove_prefix(std::min(end + 1, tsv.size()));
-    if (line.ends_with('\r')) line.remove_suffix(1);
+    const std::string_view line = take_line(tsv);
     if (line.empty() || line.starts_with('#')) continue;
     try {
       if (columns.empty()) {

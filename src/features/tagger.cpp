@@ -16,7 +16,6 @@ namespace semfuse {
 namespace {
 
 constexpr std::string_view kMagic = "semfuse tagger 1\n";
-constexpr std::size_t kChecksumBytes = 4;
 constexpr std::size_t kMaxTaggerBytes = std::size_t{64} << 20;
 
 // FNV-1a.
@@ -30,14 +29,6 @@ char shape_of(char c) {
   if (c >= 'a' && c <= 'z') return 'x';
   if (c >= '0' && c <= '9') return 'd';
   return static_cast<unsigned char>(c) >= 0x80 ? 'u' : c;
-}
-
-std::string checksum_of(std::string_view bytes) {
-  Crc32 checksum;
-  checksum.add(bytes);
-  std::string text;
-  for (int shift = 0; shift < 32; shift += 8) text.push_back(static_cast<char>(checksum.value() >> shift));
-  return text;
 }
 
 }  // namespace
@@ -142,16 +133,16 @@ std::string Tagger::bytes() const {
   std::string bytes(kMagic);
   in_order_.append_to(bytes);
   whole_.append_to(bytes);
-  return bytes + checksum_of(bytes);
+  return bytes + checksum_bytes(bytes);
 }
 
 Tagger Tagger::parse(std::string_view bytes, std::string_view origin) {
   try {
-    if (!bytes.starts_with(kMagic) || bytes.size() < kMagic.size() + kChecksumBytes) {
+    if (!bytes.starts_with(kMagic) || bytes.size() < kMagic.size() + kChecksumSize) {
       throw Error("is no tagger; `semfuse tagger train` makes one");
     }
-    std::string_view rest = bytes.substr(0, bytes.size() - kChecksumBytes);
-    if (checksum_of(rest) != bytes.substr(rest.size())) {
+    std::string_view rest = bytes.substr(0, bytes.size() - kChecksumSize);
+    if (checksum_bytes(rest) != bytes.substr(rest.size())) {
       throw Error("is damaged: its checksum differs; copy or train it again");
     }
     rest.remove_prefix(kMagic.size());

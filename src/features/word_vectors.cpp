@@ -15,7 +15,6 @@ namespace semfuse {
 namespace {
 
 constexpr std::string_view kMagic = "semfuse-vectors-1\n";
-constexpr std::size_t kChecksumBytes = 4;
 constexpr float kLargest = 127.0f;
 // Of every vector: about the length of a row of readable features, so that neither drowns the other.
 constexpr float kLength = 3.0f;
@@ -62,14 +61,6 @@ class Reader {
  private:
   std::string_view rest_;
 };
-
-std::string checksum_of(std::string_view bytes) {
-  Crc32 checksum;
-  checksum.add(bytes);
-  std::string text;
-  for (int shift = 0; shift < 32; shift += 8) text.push_back(static_cast<char>(checksum.value() >> shift));
-  return text;
-}
 
 // Appends the row in 8 bits; gives what they are to be multiplied with.
 float append_rounded(std::span<const float> row, std::vector<std::int8_t>& rows) {
@@ -217,16 +208,16 @@ std::string WordVectors::bytes() const {
     append_number(std::bit_cast<std::uint32_t>(part_scales_[p]), bytes);
     append_row(part_rows_, p);
   }
-  return bytes + checksum_of(bytes);
+  return bytes + checksum_bytes(bytes);
 }
 
 WordVectors WordVectors::parse(std::string_view bytes, std::string_view origin) {
   try {
-    if (!bytes.starts_with(kMagic) || bytes.size() < kMagic.size() + kChecksumBytes) {
+    if (!bytes.starts_with(kMagic) || bytes.size() < kMagic.size() + kChecksumSize) {
       throw Error("holds no word vectors of this version");
     }
-    const std::string_view whole = bytes.substr(0, bytes.size() - kChecksumBytes);
-    if (checksum_of(whole) != bytes.substr(whole.size())) throw Error("is damaged: its checksum differs");
+    const std::string_view whole = bytes.substr(0, bytes.size() - kChecksumSize);
+    if (checksum_bytes(whole) != bytes.substr(whole.size())) throw Error("is damaged: its checksum differs");
     Reader reader(whole.substr(kMagic.size()));
     WordVectors vectors;
     const std::uint32_t width = reader.number();

@@ -46,4 +46,12 @@ void Crc32::add(std::string_view bytes) {
   state_ = state;
 }
 
+std::string checksum_bytes(std::string_view bytes) {
+  Crc32 checksum;
+  checksum.add(bytes);
+  std::string result;
+  for (std::size_t i = 0; i < kChecksumSize; ++i) result.push_back(static_cast<char>(checksum.value() >> (8 * i)));
+  return result;
+}
+
 }  // namespace semfuse

@@ -1,7 +1,9 @@
 // CRC-32 as zlib, gzip and PNG compute it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 namespace semfuse {
@@ -14,5 +16,9 @@ class Crc32 {
  private:
   std::uint32_t state_ = 0xFFFFFFFFU;
 };
+
+constexpr std::size_t kChecksumSize = 4;
+// The checksum of these bytes as kChecksumSize bytes, the lowest first: what our own files end with.
+std::string checksum_bytes(std::string_view bytes);
 
 }  // namespace semfuse
