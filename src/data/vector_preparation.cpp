@@ -85,11 +85,8 @@ std::shared_ptr<const WordVectors> prepare_vectors(const PreparationOptions& sou
     NewFolder made(folder);
     const fs::path texts = made.path() / kTextFile;
     const std::uint64_t num_words = write_words(source, texts);
-    const auto tell = [&](double done) {
-      if (source.on_progress) source.on_progress(done);
-    };
     const WordVectors vectors =
-        train_word_vectors(texts, {.width = width, .num_words = num_words, .on_progress = tell});
+        train_word_vectors(texts, {.width = width, .num_words = num_words, .on_progress = source.on_progress});
     if (vector_fingerprint(source, width) != fingerprint) {
       throw Error(fmt::format("{}: changed while it was read; try again when nothing writes to it",
                               source.train.front().string()));

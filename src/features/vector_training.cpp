@@ -68,9 +68,11 @@ WordVectors train_word_vectors(const std::filesystem::path& file, const VectorTr
   WordVectorTables tables;
   try {
     model.train(arguments(file, options), [&](float progress, float, double, double, std::int64_t) {
-      if (options.on_progress) options.on_progress(static_cast<double>(progress));
+      if (options.on_progress && !options.on_progress(static_cast<double>(progress))) model.abort();
     });
     tables = tables_of(model);
+  } catch (const fasttext::FastText::AbortError&) {
+    throw Error("training word vectors was stopped");
   } catch (const std::exception& error) {
     throw Error(fmt::format("word vectors cannot be trained ({}); name more text, or set features.vectors to none",
                             error.what()));

@@ -12,7 +12,8 @@ namespace semfuse {
 struct VectorTrainingOptions {
   std::size_t width = 50;
   std::uint64_t num_words = 0;  // Of the file, roughly: few words are read more often.
-  std::function<void(double done)> on_progress = {};
+  // Called with the share that is done; returns false to stop, which is an Error.
+  std::function<bool(double done)> on_progress = {};
 };
 
 // `file` has the words of a text a line, in lower case, with a space between. One thread and a fixed seed, so the same

@@ -128,6 +128,13 @@ std::vector<Finding> verify_run(const RunFiles& run) {
       listed = true;
     }
   }
+  if (experiment && experiment->init == RunFiles::kInitialModel) {
+    const fs::path initial = run.folder / RunFiles::kInitialModel;
+    findings.push_back(finding_of(initial, [&] {
+      load_checkpoint(initial);
+      return check_archive(initial, nullptr);
+    }));
+  }
   if (experiment && experiment->lexicon == RunFiles::kLexicon) {
     findings.push_back(finding_of(
         run.lexicon(), [&] { return fmt::format("{} words", Lexicon::load(run.lexicon()).entries().size()); }));

@@ -257,6 +257,10 @@ TEST_F(Text, AModelCanBeGoneOnFrom) {
   EXPECT_EQ(after["vocabulary"], before["vocabulary"]);
   EXPECT_THAT(text_of({"train", "--resume", path("model2")}), HasSubstr("nothing to resume"));
   EXPECT_THAT(text_of({"verify", path("model2")}), Not(HasSubstr("DAMAGED")));
+  std::filesystem::resize_file(path("model2") + "/init.safetensors", 100);
+  const ProcessResult damaged = semfuse_program({"verify", path("model2")});
+  EXPECT_NE(damaged.exit_code, 0);
+  EXPECT_THAT(damaged.out, HasSubstr("init.safetensors"));
   expect_refused(
       {"train", "--init", path("model"), "--data", path("more.tsv"), "--set", "model.width=8", "--out", path("never")},
       "leave it out");

@@ -132,6 +132,17 @@ TEST(WordVectors, TrainingHasTheSameBitsAndFindsWhatIsAlike) {
             cosine(vectors.vector_of("tasties"), vectors.vector_of("coffee")));
 }
 
+TEST(WordVectors, TrainingCanBeStopped) {
+  const TemporaryFolder folder;
+  write_texts(folder / "words.txt", 4000);
+  const auto stop = [](double) { return false; };
+  EXPECT_THAT(
+      [&] {
+        train_word_vectors(folder / "words.txt", {.width = 200, .num_words = 36'000, .on_progress = stop});
+      },
+      ThrowsMessage<Error>(HasSubstr("was stopped")));
+}
+
 TEST(WordVectors, TooLittleTextIsRefused) {
   const TemporaryFolder folder;
   std::ofstream(folder / "words.txt") << "one\ntwo\n";
