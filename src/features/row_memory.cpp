@@ -11,7 +11,7 @@ namespace {
 // Beyond these begin_text() forgets.
 constexpr std::size_t kMostStates = std::size_t{1} << 12;
 constexpr std::size_t kMostRows = std::size_t{1} << 14;
-constexpr std::size_t kMostKeys = std::size_t{1} << 17;
+constexpr std::size_t kMostKeys = std::size_t{1} << 18;
 
 template <class T>
 std::string_view bytes_of(std::span<const T> values) {

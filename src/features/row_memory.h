@@ -20,8 +20,8 @@ namespace semfuse {
 // Refers to the bank. Not thread-safe: every thread has its own, and what one holds changes no row.
 class RowMemory {
  public:
-  // `max_types` different words are remembered: with the English bank it may take 30 MB altogether.
-  explicit RowMemory(const NaturalBank& bank, std::size_t max_types = std::size_t{1} << 15);
+  // `max_types` different words are remembered: with the English bank it may take 60 MB altogether.
+  explicit RowMemory(const NaturalBank& bank, std::size_t max_types = std::size_t{1} << 16);
   RowMemory(const RowMemory&) = delete;
   RowMemory& operator=(const RowMemory&) = delete;
 
