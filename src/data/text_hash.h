@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "core/random.h"
+
 namespace semfuse {
 
 // FNV-1a over the bytes (64 bits), then the finaliser of splitmix64, so that every bit depends on every byte. The same
@@ -16,12 +18,20 @@ constexpr std::uint64_t text_hash(std::string_view text) {
   return hash ^ (hash >> 31);
 }
 
+constexpr std::uint64_t kJudgeSalt = 0x6A75646765U;  // "judge"
+
 // Is a text one to validate with, if `share` of all texts are to be? `share` in [0, 1]. Depends on the text alone, so
 // the same text is never on both sides, in whatever file and order it comes; a larger share adds texts and takes none
 // away.
 constexpr bool is_validation_text(std::string_view text, double share) {
   constexpr double kScale = 1.0 / 9007199254740992.0;  // 2^-53
   return static_cast<double>(text_hash(text) >> 11) * kScale < share;
+}
+
+// Likewise, whether a text is kept apart for a judge: whether it validates says nothing about it.
+constexpr bool is_judge_text(std::string_view text, double share) {
+  constexpr double kScale = 1.0 / 9007199254740992.0;  // 2^-53
+  return static_cast<double>(mix_bits(text_hash(text) + kJudgeSalt) >> 11) * kScale < share;
 }
 
 }  // namespace semfuse

@@ -15,6 +15,7 @@
 #include "fuzz/grammar_entry.h"
 #include "fuzz/held_out_words_entry.h"
 #include "fuzz/json_table_entry.h"
+#include "fuzz/judge_entry.h"
 #include "fuzz/lexicon_entry.h"
 #include "fuzz/packed_bytes_entry.h"
 #include "fuzz/parity_case_entry.h"
@@ -126,6 +127,10 @@ TEST(FuzzReplay, Conllu) {
 
 TEST(FuzzReplay, Tagger) {
   replay("tagger", [](const Bytes& bytes) { return fuzz_tagger(bytes); });
+}
+
+TEST(FuzzReplay, Judge) {
+  replay("judge", [](const Bytes& bytes) { return fuzz_judge(bytes); });
 }
 
 TEST(FuzzReplay, WordVectors) {

@@ -1,0 +1,6 @@
+#include "fuzz/judge_entry.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  semfuse::fuzz_judge({data, size});
+  return 0;
+}
