@@ -30,6 +30,13 @@ class Dataset {
   // What the text shows of a knob: by its place among those that the dataset was made for.
   virtual KnobLabel label(std::size_t text, std::size_t knob) const = 0;
 
+  // How probable each value of a label is that a column gave the text, by a judge that has not seen it: one number of a
+  // probability, one a label of a distribution. Empty if that is not known.
+  virtual std::span<const float> soft_label(std::size_t text, std::size_t knob) const {
+    (void)text, (void)knob;
+    return {};
+  }
+
   // Bytes of the texts, and one more for the end of each; 0 if that is not known.
   virtual std::uint64_t num_bytes() const = 0;
 };

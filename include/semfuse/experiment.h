@@ -56,6 +56,9 @@ struct DataOptions {
   // measures with them what the model makes of words that it has never seen.
   std::vector<std::string> held_out;
   double val_share = 0.05;  // How many of the training texts validate instead, in [0, 1), if `val` names none.
+  // How many of the training texts with a label of a column are kept apart, in [0, 1): judges of these labels are
+  // trained on them, which calibrate the model's knobs. 0: none; a judge must then come from elsewhere.
+  double judge_share = 0.0;
   // Most tokens of a sequence, <bos> and <eos> included: raise it for long texts, at a price in time and memory.
   std::size_t max_length = 128;
   LongTexts longer = LongTexts::split;

@@ -41,6 +41,9 @@ struct TrainingOptions {
   // or one label alone. Raise it if the ends of a knob are what people ask for; what is between them is shown less
   // often.
   double knob_ends = 0.0;
+  // assemble() gives the texts of files soft labels (Dataset::soft_label), which training then draws labels of columns
+  // from. On where labels of whole texts are noisy.
+  bool soft_labels = false;
   bool count_end = true;  // Whether <eos> is read too, at a position that predicts <pad>, as in the authors' code.
 };
 

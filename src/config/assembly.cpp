@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "config/data_tables.h"
@@ -12,6 +13,7 @@
 #include "data/vector_preparation.h"
 #include "features/feature_bank_access.h"
 #include "features/text_labels.h"
+#include "judge/soft_labels.h"
 #include "semfuse/error.h"
 #include "semfuse/synthetic_corpus.h"
 
@@ -22,30 +24,38 @@ namespace {
 PreparationOptions preparation_of(const Experiment& experiment, const FeatureBank& bank, std::size_t threads,
                                   const DataProgress& on_progress) {
   const DataOptions& data = experiment.data;
-  return {.train = {data.train.begin(), data.train.end()},
-          .val = {data.val.begin(), data.val.end()},
-          .text_column = data.text,
-          .table = table_options(data),
-          .val_share = data.val_share,
-          .max_length = data.max_length,
-          .cut = data.longer == LongTexts::cut,
-          .skip_bad = data.skip_bad,
-          .tokenizer = experiment.text.tokenizer,
-          .vocabulary = experiment.text.vocabulary,
-          .leading_blank = experiment.text.leading_blank,
-          .given = std::nullopt,
-          .knobs = experiment.model.knobs,
-          .bank = &bank,
-          .feature_rows = experiment.model.fusion,
-          .held_out = data.held_out,
-          .threads = threads,
-          .on_progress = on_progress};
+  PreparationOptions options = {.train = {data.train.begin(), data.train.end()},
+                                .val = {data.val.begin(), data.val.end()},
+                                .text_column = data.text,
+                                .table = table_options(data),
+                                .val_share = data.val_share,
+                                .judge_share = data.judge_share,
+                                .max_length = data.max_length,
+                                .cut = data.longer == LongTexts::cut,
+                                .skip_bad = data.skip_bad,
+                                .tokenizer = experiment.text.tokenizer,
+                                .vocabulary = experiment.text.vocabulary,
+                                .leading_blank = experiment.text.leading_blank,
+                                .given = std::nullopt,
+                                .knobs = experiment.model.knobs,
+                                .bank = &bank,
+                                .feature_rows = experiment.model.fusion,
+                                .held_out = data.held_out,
+                                .threads = threads,
+                                .on_progress = on_progress};
+  const auto has_soft = [](const SoftColumns& columns) { return columns.count > 0; };
+  if (experiment.training.soft_labels && std::ranges::any_of(soft_columns(options.knobs), has_soft)) {
+    PreparationOptions source = options;
+    options.soft_labels = [source = std::move(source)] { return cross_fitted_labels(source); };
+  }
+  return options;
 }
 
 // "12 of 3,400 texts are longer than data.max_length = 128, and were split".
 std::vector<std::string> notes_of(const PreparationReport& report, const DataOptions& data) {
   std::vector<std::string> notes;
-  const std::uint64_t texts = report.train_texts + report.val_texts + report.val_left_out + report.held_out_texts;
+  const std::uint64_t texts =
+      report.train_texts + report.val_texts + report.val_left_out + report.held_out_texts + report.judge_texts;
   if (report.long_texts > 0) {
     notes.push_back(fmt::format("{} of {} texts are longer than data.max_length = {} tokens and were {}",
                                 report.long_texts, texts, data.max_length,
@@ -54,6 +64,10 @@ std::vector<std::string> notes_of(const PreparationReport& report, const DataOpt
   if (report.held_out_texts > 0) {
     notes.push_back(
         fmt::format("{} of {} texts have held-out words and are only measured with", report.held_out_texts, texts));
+  }
+  if (report.judge_texts > 0) {
+    notes.push_back(fmt::format("{} of {} texts are kept apart for judges (data.judge_share = {})", report.judge_texts,
+                                texts, data.judge_share));
   }
   if (report.bad > 0) notes.push_back(fmt::format("{} rows at fault were left out", report.bad));
   if (report.val_left_out > 0) {

@@ -372,6 +372,8 @@ std::vector<Key> make_keys() {
       held_out_texts_key("Words whose texts are kept out of training, to be measured with; []: none."),
       number("data", "val_share", {'[', 0, 1, ')'}, SEMFUSE_FIELD(data.val_share),
              "Share of the training texts to measure with, if val is []."),
+      number("data", "judge_share", {'[', 0, 1, ')'}, SEMFUSE_FIELD(data.judge_share),
+             "Share of the labelled training texts that judges are trained on, and the model is not."),
       whole_number("data", "max_length", 3, 65536, SEMFUSE_FIELD(data.max_length),
                    "Most tokens of a sequence, <bos> and <eos> included."),
       choice("data", "longer", std::array{LongTexts::split, LongTexts::cut}, SEMFUSE_FIELD(data.longer),
@@ -476,6 +478,8 @@ std::vector<Key> make_keys() {
       number(
           "training", "knob_ends", {'[', 0, 1, ']'}, SEMFUSE_FIELD(training.knob_ends),
           "Share of the stated probabilities and distributions that are exactly the sentence's own: 0, 1, one label."),
+      boolean("training", "soft_labels", SEMFUSE_FIELD(training.soft_labels),
+              "Labels of texts are drawn at each visit as probable as a judge that has not seen the text finds them."),
       boolean("training", "count_end", SEMFUSE_FIELD(training.count_end),
               "Count the position that reads <eos> and predicts <pad>, as the authors do."),
   };
@@ -489,6 +493,7 @@ bool Key::matters(const Experiment& experiment) const {
   if (name == "init") return !experiment.init.empty();
   if (name == "declaration" || name == "tagger") return experiment.features.bank == FeatureSet::natural;
   const bool files = experiment.data.kind == DataKind::files;
+  if (name == "soft_labels") return files;
   if (section == "data" || section == "text" || name == "vectors" || name == "vector_width") return files;
   return !files || section != "corpus";
 }

@@ -28,6 +28,8 @@ constexpr const char* kIds = "ids.i32";
 constexpr const char* kRowOf = "row_of.u32";
 constexpr const char* kRows = "rows.f32";
 constexpr const char* kLabels = "labels.u32";
+constexpr const char* kSoft = "soft.f32";
+constexpr const char* kSoftField = "soft";  // Of columns.json, if there are such labels.
 
 struct SizeField {
   const char* name;
@@ -80,7 +82,8 @@ ColumnSizes parse_column_sizes(std::string_view json, std::string_view origin) {
   const auto refuse = [&](const std::string& what) {
     throw Error(fmt::format("{}: {}; remove its folder, it is made again", origin, what));
   };
-  if (!object.is_object() || object.size() != std::size(kFields) + 1 || !object.contains("format") ||
+  const bool has_soft = object.is_object() && object.contains(kSoftField);
+  if (!object.is_object() || object.size() != std::size(kFields) + (has_soft ? 2 : 1) || !object.contains("format") ||
       object["format"] != kFormat) {
     refuse("does not describe columns of this version");
   }
@@ -92,6 +95,13 @@ ColumnSizes parse_column_sizes(std::string_view json, std::string_view origin) {
     }
     sizes.*field.value = found->get<std::uint64_t>();
   }
+  if (has_soft) {
+    const nlohmann::json& soft = object[kSoftField];
+    if (!soft.is_number_unsigned() || soft.get<std::uint64_t>() < 1 || soft.get<std::uint64_t>() > kMostColumns) {
+      refuse(fmt::format("{} is no number of them", kSoftField));
+    }
+    sizes.soft = soft.get<std::uint64_t>();
+  }
   if (sizes.ids < 2 * sizes.texts || (sizes.features == 0 && sizes.rows > 0)) {
     refuse("its numbers do not fit together");
   }
@@ -101,7 +111,19 @@ ColumnSizes parse_column_sizes(std::string_view json, std::string_view origin) {
 std::string to_json(const ColumnSizes& sizes) {
   Json object = {{"format", kFormat}};
   for (const SizeField& field : kFields) object[field.name] = sizes.*field.value;
+  if (sizes.soft > 0) object[kSoftField] = sizes.soft;
   return object.dump() + '\n';
+}
+
+std::vector<SoftColumns> soft_columns(std::span<const Knob> knobs) {
+  std::vector<SoftColumns> columns;
+  std::size_t first = 0;
+  for (const Knob& knob : knobs) {
+    const bool has_some = knob.of_column && knob.kind != KnobKind::scalar;
+    columns.push_back({.first = first, .count = has_some ? knob.num_values() : 0});
+    first += columns.back().count;
+  }
+  return columns;
 }
 
 ColumnDataset::ColumnDataset(const fs::path& folder, std::span<const Knob> knobs) : folder_(folder) {
@@ -113,6 +135,13 @@ ColumnDataset::ColumnDataset(const fs::path& folder, std::span<const Knob> knobs
   ends_ = MappedFile(folder / kEnds, sizes_.texts * sizeof(std::uint64_t));
   ids_ = MappedFile(folder / kIds, sizes_.ids * sizeof(TokenId));
   labels_ = MappedFile(folder / kLabels, sizes_.texts * sizes_.knobs * sizeof(std::uint32_t));
+  if (sizes_.soft > 0) {
+    soft_columns_ = soft_columns(knobs);
+    if (soft_columns_.empty() || soft_columns_.back().first + soft_columns_.back().count != sizes_.soft) {
+      refuse("was made for other knobs");
+    }
+    soft_ = MappedFile(folder / kSoft, sizes_.texts * sizes_.soft * sizeof(float));
+  }
   if (sizes_.features == 0) return;
   row_of_ = MappedFile(folder / kRowOf, sizes_.ids * sizeof(std::uint32_t));
   rows_ = MappedFile(folder / kRows, sizes_.rows * sizes_.features * sizeof(float));
@@ -158,17 +187,29 @@ KnobLabel ColumnDataset::label(std::size_t text, std::size_t knob) const {
   return unpacked(kinds_[knob], labels_.as<std::uint32_t>()[text * sizes_.knobs + knob]);
 }
 
+std::span<const float> ColumnDataset::soft_label(std::size_t text, std::size_t knob) const {
+  if (sizes_.soft == 0 || soft_columns_[knob].count == 0) return {};
+  const auto [first, count] = soft_columns_[knob];
+  soft_.note_read((text * sizes_.soft + first) * sizeof(float), count * sizeof(float));
+  const std::span<const float> values = soft_.as<float>().subspan(text * sizes_.soft + first, count);
+  const auto is_probability = [](float value) { return value >= 0.0f && value <= 1.0f; };  // False for NaN.
+  if (!std::ranges::all_of(values, is_probability)) refuse("is damaged: a soft label is no probability");
+  return values;
+}
+
 ColumnWriter::ColumnWriter(fs::path folder, std::size_t num_features, std::vector<Knob> knobs, std::size_t vocab_size,
-                           FileLayer& files)
+                           FileLayer& files, std::size_t num_soft)
     : folder_(std::move(folder)),
       knobs_(std::move(knobs)),
-      sizes_{.features = num_features, .knobs = knobs_.size(), .vocabulary = vocab_size},
+      sizes_{.features = num_features, .knobs = knobs_.size(), .vocabulary = vocab_size, .soft = num_soft},
       files_(files),
       ends_(folder_ / kEnds, files),
       ids_(folder_ / kIds, files),
       row_of_(folder_ / kRowOf, files),
       rows_(folder_ / kRows, files),
-      labels_(folder_ / kLabels, files) {}
+      labels_(folder_ / kLabels, files) {
+  if (num_soft > 0) soft_.emplace(folder_ / kSoft, files);
+}
 
 std::uint32_t ColumnWriter::place_of(std::span<const float> row) {
   const std::string_view bytes(reinterpret_cast<const char*>(row.data()), row.size_bytes());
@@ -212,10 +253,12 @@ void ColumnWriter::add(const Block& block) {
     const std::uint32_t bits = packed(knobs_[i % knobs_.size()].kind, block.labels[i]);
     labels_.append_all(std::span<const std::uint32_t>(&bits, 1));
   }
+  if (soft_) soft_->append_all(std::span<const float>(block.soft));
 }
 
 ColumnSizes ColumnWriter::finish() {
   for (AppendFile* file : {&ends_, &ids_, &row_of_, &rows_, &labels_}) file->finish();
+  if (soft_) soft_->finish();
   write_atomically(folder_ / kSizes, to_json(sizes_), files_);
   return sizes_;
 }

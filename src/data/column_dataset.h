@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,12 +23,20 @@ struct ColumnSizes {
   std::uint64_t knobs = 0;
   std::uint64_t vocabulary = 0;  // Every id is below it.
   std::uint64_t bytes = 0;       // As Dataset::num_bytes().
+  std::uint64_t soft = 0;        // Numbers of a text's soft labels; 0: there are none.
   bool operator==(const ColumnSizes&) const = default;
 };
 
 // Reads a columns.json. Throws Error if the text is something else.
 ColumnSizes parse_column_sizes(std::string_view json, std::string_view origin);
 std::string to_json(const ColumnSizes& sizes);
+
+// Where the soft labels of a knob are among those of a text; none of what is no label of a column, or a number.
+struct SoftColumns {
+  std::size_t first = 0;
+  std::size_t count = 0;
+};
+std::vector<SoftColumns> soft_columns(std::span<const Knob> knobs);
 
 // What is read of a text is checked then, not all of it at once: a file of 2 GB opens as fast as a small one. Needs no
 // memory of its own size: the system keeps what was read lately.
@@ -42,6 +51,7 @@ class ColumnDataset : public Dataset {
   std::size_t num_features() const override { return sizes_.features; }
   void copy_features(std::size_t text, std::span<float> rows) const override;
   KnobLabel label(std::size_t text, std::size_t knob) const override;
+  std::span<const float> soft_label(std::size_t text, std::size_t knob) const override;
   std::uint64_t num_bytes() const override { return sizes_.bytes; }
   const ColumnSizes& sizes() const { return sizes_; }
 
@@ -50,12 +60,14 @@ class ColumnDataset : public Dataset {
 
   std::filesystem::path folder_;
   std::vector<KnobKind> kinds_;
+  std::vector<SoftColumns> soft_columns_;  // By knob.
   ColumnSizes sizes_;
   MappedFile ends_;    // [texts]: where the ids of each end, as 64 bits.
   MappedFile ids_;     // [ids]
   MappedFile row_of_;  // [ids]: which of the rows, if there are features.
   MappedFile rows_;    // [rows, features]
   MappedFile labels_;  // [texts, knobs], 32 bits each.
+  MappedFile soft_;    // [texts, soft]
 };
 
 // Writes the files of a folder that is there and empty. What is written does not depend on the blocks that it came in.
@@ -68,12 +80,14 @@ class ColumnWriter {
     std::vector<std::uint32_t> row_of;   // For each id, the place of its row in `rows`, if there are features.
     std::vector<float> rows;             // [rows, features]
     std::vector<KnobLabel> labels;       // [texts, knobs]
+    std::vector<float> soft = {};        // [texts, num_soft]
     std::uint64_t bytes = 0;
   };
 
-  // Throws Error, as all functions here do, if a file cannot be written.
+  // Texts have `num_soft` numbers as soft labels, as soft_columns() says, or none. Throws Error, as all functions here
+  // do, if a file cannot be written.
   ColumnWriter(std::filesystem::path folder, std::size_t num_features, std::vector<Knob> knobs, std::size_t vocab_size,
-               FileLayer& files = FileLayer::system());
+               FileLayer& files = FileLayer::system(), std::size_t num_soft = 0);
 
   void add(const Block& block);
 
@@ -91,7 +105,8 @@ class ColumnWriter {
   ColumnSizes sizes_;
   FileLayer& files_;
   AppendFile ends_, ids_, row_of_, rows_, labels_;
-  TextMap<std::uint32_t> places_;  // Of known rows, by their bytes.
+  std::optional<AppendFile> soft_;  // If there are such labels.
+  TextMap<std::uint32_t> places_;   // Of known rows, by their bytes.
 };
 
 }  // namespace semfuse

@@ -52,12 +52,16 @@ constexpr ReportField kReportFields[] = {{"train_texts", &PreparationReport::tra
                                          {"empty", &PreparationReport::empty},
                                          {"bad", &PreparationReport::bad}};
 
-constexpr const char* kHeldOutTexts = "held_out_texts";
+// Only of data that have such texts.
+constexpr ReportField kRareFields[] = {{"held_out_texts", &PreparationReport::held_out_texts},
+                                       {"judge_texts", &PreparationReport::judge_texts}};
 
 std::string to_json(const PreparationReport& report) {
   Json object = {{"format", kVersion}, {"text_column", report.text_column}};
   for (const ReportField& field : kReportFields) object[field.name] = report.*field.value;
-  if (report.held_out_texts > 0) object[kHeldOutTexts] = report.held_out_texts;
+  for (const ReportField& field : kRareFields) {
+    if (report.*field.value > 0) object[field.name] = report.*field.value;
+  }
   return object.dump() + '\n';
 }
 
@@ -66,7 +70,9 @@ PreparationReport parse_report(const std::string& text, const std::string& origi
     const nlohmann::json object = parse_json(text, origin);
     PreparationReport report{.text_column = object.at("text_column").get<std::string>()};
     for (const ReportField& field : kReportFields) report.*field.value = object.at(field.name).get<std::uint64_t>();
-    if (object.contains(kHeldOutTexts)) report.held_out_texts = object[kHeldOutTexts].get<std::uint64_t>();
+    for (const ReportField& field : kRareFields) {
+      if (object.contains(field.name)) report.*field.value = object[field.name].get<std::uint64_t>();
+    }
     return report;
   } catch (const nlohmann::json::exception&) {
     throw Error(fmt::format("{}: is damaged; remove its folder, it is made again", origin));
@@ -97,18 +103,24 @@ class Preparation {
     write_atomically(folder / kTokenizerFile, tokenizer.to_json());
     for (const char* name : {kTrainFolder, kValFolder}) fs::create_directory(folder / name);
     const std::size_t num_features = options_.bank != nullptr && options_.feature_rows ? options_.bank->size() : 0;
-    ColumnWriter train(folder / kTrainFolder, num_features, options_.knobs, tokenizer.size());
-    ColumnWriter val(folder / kValFolder, num_features, options_.knobs, tokenizer.size());
+    const std::vector<SoftColumns> columns = soft_columns(options_.knobs);
+    const std::size_t num_soft =
+        options_.soft_labels && !columns.empty() ? columns.back().first + columns.back().count : 0;
+    FileLayer& files = FileLayer::system();
+    ColumnWriter train(folder / kTrainFolder, num_features, options_.knobs, tokenizer.size(), files, num_soft);
+    ColumnWriter val(folder / kValFolder, num_features, options_.knobs, tokenizer.size(), files, num_soft);
     std::optional<ColumnWriter> held_out;
     if (!held_out_.empty()) {
       fs::create_directory(folder / kHeldOutFolder);
-      held_out.emplace(folder / kHeldOutFolder, num_features, options_.knobs, tokenizer.size());
+      held_out.emplace(folder / kHeldOutFolder, num_features, options_.knobs, tokenizer.size(), files, num_soft);
     }
     TextEncoderOptions encoding = {.max_length = options_.max_length,
                                    .cut = options_.cut,
                                    .skip_bad = options_.skip_bad,
                                    .val_share = options_.val.empty() ? options_.val_share : 0.0,
+                                   .judge_share = options_.judge_share,
                                    .knobs = options_.knobs,
+                                   .soft_labels = num_soft > 0 ? options_.soft_labels() : SoftLabels(),
                                    .bank = options_.bank,
                                    .feature_rows = options_.feature_rows,
                                    .held_out = &held_out_};
@@ -150,7 +162,8 @@ class Preparation {
       TokenizerTrainer& trainer = trainers[index / every % trainers.size()];
       for (const Record& record : block.records) {
         const bool is_val = options_.val.empty() && is_validation_text(record.text, options_.val_share);
-        if (!is_val && !held_out_.are_in(record.text)) trainer.add(record.text);
+        const bool is_judged = is_judge_text(record.text, options_.judge_share);
+        if (!is_val && !is_judged && !held_out_.are_in(record.text)) trainer.add(record.text);
       }
     };
     const auto show = [&] {
@@ -191,6 +204,7 @@ class Preparation {
       writers.train.add(block.train);
       if (writers.held_out != nullptr) writers.held_out->add(block.held_out);
       report_.held_out_texts += block.held_out_texts;
+      report_.judge_texts += block.judge_texts;
       report_.train_texts += block.train_texts;
       report_.long_texts += block.long_texts;
       report_.bad += block.bad;
@@ -316,6 +330,8 @@ std::string fingerprint_of(const PreparationOptions& options) {
   if (options.bank != nullptr) all += fmt::format("\n{}", options.feature_rows) + identity_of(*options.bank);
   if (!options.held_out.empty()) all += "\nheld out";
   for (const std::string& word : options.held_out) all += fmt::format("\n{} {}", word.size(), word);
+  if (options.judge_share > 0.0) all += fmt::format("\njudges {}", options.judge_share);
+  if (options.soft_labels) all += "\nsoft labels 1";  // Raised when judges come to say something else.
   return fmt::format("{:016x}{:016x}", text_hash(all), text_hash("again " + all));
 }
 

@@ -10,6 +10,7 @@
 
 #include "data/column_dataset.h"
 #include "data/table_reader.h"
+#include "data/text_encoder.h"
 #include "semfuse/feature_bank.h"
 #include "semfuse/tokenizer.h"
 
@@ -21,6 +22,9 @@ struct PreparationOptions {
   std::string text_column;                   // Empty: found by its name.
   TableOptions table;                        // How every file is read.
   double val_share = 0.05;
+  // Of the training texts with a label of a column, by another hash: they are left out, so that judges of these labels
+  // can be trained on texts that the model never sees.
+  double judge_share = 0.0;
   std::size_t max_length = 128;  // Most ids of a sequence.
   bool cut = false;              // Of a longer text only the beginning stays; otherwise it becomes several sequences.
   bool skip_bad = false;         // Rows at fault are counted and left out.
@@ -29,6 +33,8 @@ struct PreparationOptions {
   bool leading_blank = false;
   std::optional<Tokenizer> given;  // Take this one instead of making one.
   std::vector<Knob> knobs;
+  // Makes what gives the texts soft labels; called if they are not prepared already. Empty: they have none.
+  std::function<SoftLabels()> soft_labels = {};
   const FeatureBank* bank = nullptr;  // Reads knobs of the text; null if there are none. Used by prepare() only.
   bool feature_rows = true;           // The bank's rows are made, if it has any.
   std::vector<std::string> held_out;  // Texts with one of these words are a dataset of their own.
@@ -47,6 +53,7 @@ struct PreparationReport {
   std::uint64_t empty = 0;         // Lines without a text.
   std::uint64_t bad = 0;           // Rows at fault that were left out.
   std::uint64_t held_out_texts = 0;
+  std::uint64_t judge_texts = 0;  // Kept apart for judges.
   bool operator==(const PreparationReport&) const = default;
 };
 

@@ -121,8 +121,16 @@ void TextEncoder::read_rows(std::span<const Token> tokens, std::size_t count, Ro
   if (rows.row_of.size() < count) rows.add_row(natural.cursor().end(), *memory);
 }
 
-void TextEncoder::add(std::span<const Token> tokens, std::span<const KnobLabel> labels, RowMemory* memory,
-                      RowBlock& rows) const {
+bool TextEncoder::is_labelled(std::span<const KnobLabel> labels) const {
+  for (std::size_t k = 0; k < labels.size(); ++k) {
+    const KnobLabel& label = labels[k];
+    if (options_.knobs[k].of_column && (label.positive + label.negative > 0 || label.value || label.label)) return true;
+  }
+  return false;
+}
+
+void TextEncoder::add(std::span<const Token> tokens, std::span<const KnobLabel> labels, std::span<const float> soft,
+                      RowMemory* memory, RowBlock& rows) const {
   ColumnWriter::Block& block = rows.block;
   // <bos>, the tokens, <eos> are `entries` ids; each sequence but the first begins with the last id of the one before.
   const std::size_t entries = tokens.size() + 2;
@@ -136,6 +144,7 @@ void TextEncoder::add(std::span<const Token> tokens, std::span<const KnobLabel> 
     }
     block.lengths.push_back(end - first);
     block.labels.insert(block.labels.end(), labels.begin(), labels.end());
+    block.soft.insert(block.soft.end(), soft.begin(), soft.end());
     if (end == entries) {
       block.bytes += (tokens.empty() ? 0 : tokens.back().end) + 1;
     } else if (options_.cut) {
@@ -151,6 +160,8 @@ EncodedBlock TextEncoder::encode(const RecordBlock& block, const RecordReader& r
   const BorrowedMemory memory(*this);
   std::vector<Token> tokens;
   std::vector<KnobLabel> labels;
+  const std::vector<SoftColumns> columns = soft_columns(options_.knobs);
+  std::vector<float> soft(options_.soft_labels && !columns.empty() ? columns.back().first + columns.back().count : 0);
   for (const Record& record : block.records) {
     if (!read_labels(record, reader, memory.get(), labels)) {
       ++result.bad;
@@ -159,7 +170,12 @@ EncodedBlock TextEncoder::encode(const RecordBlock& block, const RecordReader& r
     tokenizer_.encode(record.text, tokens);
     const bool is_held_out = options_.held_out != nullptr && options_.held_out->are_in(record.text);
     const bool is_val = is_validation_text(record.text, options_.val_share);
-    add(tokens, labels, memory.get(), is_held_out ? held_out : is_val ? val : train);
+    if (!is_held_out && !is_val && is_judge_text(record.text, options_.judge_share) && is_labelled(labels)) {
+      ++result.judge_texts;
+      continue;
+    }
+    if (!soft.empty()) options_.soft_labels(record.text, soft);
+    add(tokens, labels, soft, memory.get(), is_held_out ? held_out : is_val ? val : train);
     ++(is_held_out ? result.held_out_texts : is_val ? result.val_texts : result.train_texts);
     if (tokens.size() + 2 > options_.max_length) ++result.long_texts;
   }

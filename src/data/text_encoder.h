@@ -1,6 +1,7 @@
 // Records of files as the texts of a dataset: ids, feature rows, labels, and pieces of what is too long.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -15,12 +16,17 @@
 
 namespace semfuse {
 
+// Writes how probable each value of the labels of columns is, as soft_columns() places them. Called by several threads.
+using SoftLabels = std::function<void(std::string_view text, std::span<float> values)>;
+
 struct TextEncoderOptions {
   std::size_t max_length = 128;
   bool cut = false;
   bool skip_bad = false;
-  double val_share = 0.0;  // Of the texts, by their hash.
+  double val_share = 0.0;    // Of the texts, by their hash.
+  double judge_share = 0.0;  // Of the texts with a label of a column, by another hash: left out, for judges.
   std::vector<Knob> knobs;
+  SoftLabels soft_labels = {};             // Empty: texts have none.
   const FeatureBank* bank = nullptr;       // Reads knobs of the text; null if there are none. Must outlive the encoder.
   bool feature_rows = true;                // Those of the bank are made, if it has any.
   const HeldOutWords* held_out = nullptr;  // Texts with these are apart; null: none. Must outlive the encoder.
@@ -32,6 +38,7 @@ struct EncodedBlock {
   ColumnWriter::Block val;
   ColumnWriter::Block held_out;
   std::uint64_t held_out_texts = 0;
+  std::uint64_t judge_texts = 0;
   std::uint64_t train_texts = 0;
   std::uint64_t val_texts = 0;
   std::uint64_t long_texts = 0;
@@ -68,7 +75,10 @@ class TextEncoder {
   };
   // Sets row_of: the places of the rows of <bos>, the tokens, <eos>, or of the first `count` of them.
   void read_rows(std::span<const Token> tokens, std::size_t count, RowMemory* memory, RowBlock& rows) const;
-  void add(std::span<const Token> tokens, std::span<const KnobLabel> labels, RowMemory* memory, RowBlock& rows) const;
+  void add(std::span<const Token> tokens, std::span<const KnobLabel> labels, std::span<const float> soft,
+           RowMemory* memory, RowBlock& rows) const;
+  // Does a column say something of the text?
+  bool is_labelled(std::span<const KnobLabel> labels) const;
 
   Tokenizer tokenizer_;
   Vocabulary vocabulary_;

@@ -53,6 +53,7 @@ std::uint64_t write_words(const PreparationOptions& source, const fs::path& file
   for (std::uint64_t number = 0; records.next(record); ++number) {
     if (number % every != 0 || held_out.are_in(record.text)) continue;
     if (source.val.empty() && is_validation_text(record.text, source.val_share)) continue;
+    if (is_judge_text(record.text, source.judge_share)) continue;
     line.clear();
     append_words(record.text, line, num_words);
     words.append_all(std::span<const char>(line));
@@ -66,6 +67,7 @@ std::string vector_fingerprint(PreparationOptions source, std::size_t width) {
   source.given.reset();
   source.knobs.clear();
   source.bank = nullptr;
+  source.soft_labels = nullptr;
   source.tokenizer = TokenizerKind::words;
   source.vocabulary = 0;
   source.max_length = 0;

@@ -95,11 +95,33 @@ std::string advice_for(const Knob& knob) {
 
 }  // namespace
 
-RequestSampler::Pattern RequestSampler::pattern_of(std::size_t sentence) const {
+void RequestSampler::show(std::size_t sentence, RandomStream& random, std::vector<KnobLabel>& labels) const {
+  labels.clear();
+  for (std::size_t k = 0; k < knobs_.size(); ++k) {
+    labels.push_back(dataset_.label(sentence, k));
+    KnobLabel& label = labels.back();
+    const std::span<const float> soft = dataset_.soft_label(sentence, k);
+    if (soft.empty() || (label.positive + label.negative == 0 && !label.label)) continue;
+    const double uniform = random.next_uniform();
+    if (knobs_[k].kind == KnobKind::probability) {
+      label.positive = uniform < static_cast<double>(soft[0]) ? 1 : 0;
+      label.negative = 1 - label.positive;
+      continue;
+    }
+    double sum = 0.0;
+    for (std::size_t i = 0; i < soft.size(); ++i) {
+      sum += static_cast<double>(soft[i]);
+      label.label = i;
+      if (uniform < sum) break;
+    }
+  }
+}
+
+RequestSampler::Pattern RequestSampler::pattern_of(std::span<const KnobLabel> labels) const {
   Pattern pattern(2 * knobs_.size());
   for (std::size_t k = 0; k < knobs_.size(); ++k) {
     if (knobs_[k].kind == KnobKind::scalar) continue;
-    const KnobLabel label = dataset_.label(sentence, k);
+    const KnobLabel& label = labels[k];
     const bool shares = knobs_[k].kind == KnobKind::probability;
     pattern[2 * k] = static_cast<std::uint32_t>(shares ? label.positive + label.negative : label.label.has_value());
     pattern[2 * k + 1] = static_cast<std::uint32_t>(shares ? label.positive : label.label.value_or(0));
@@ -117,8 +139,9 @@ RequestSampler::Pattern RequestSampler::stated_part(const Pattern& pattern, Stat
   return part;
 }
 
-double RequestSampler::chance(Stated stated, std::size_t sentence) const {
-  return accept_[stated].find(stated_part(pattern_of(sentence), stated))->second;
+double RequestSampler::chance(Stated stated, std::span<const KnobLabel> labels) const {
+  const auto found = accept_[stated].find(stated_part(pattern_of(labels), stated));
+  return found != accept_[stated].end() ? found->second : 1.0;  // Soft labels may draw what was not drawn to count.
 }
 
 RequestSampler::RequestSampler(std::vector<Knob> knobs, const Dataset& dataset, const RequestSamplerOptions& options)
@@ -126,10 +149,13 @@ RequestSampler::RequestSampler(std::vector<Knob> knobs, const Dataset& dataset, 
   constexpr std::size_t kManyValues = 100'000;
   std::map<Pattern, double> patterns;  // How many sentences have each.
   std::vector<bool> shown(knobs_.size());
+  std::vector<KnobLabel> labels;
   for (std::size_t s = 0; s < dataset.size(); ++s) {
-    ++patterns[pattern_of(s)];
+    RandomStream random(options_.seed, RandomPurpose::soft_labels, s);
+    show(s, random, labels);
+    ++patterns[pattern_of(labels)];
     for (std::size_t k = 0; k < knobs_.size(); ++k) {
-      const KnobLabel label = dataset.label(s, k);
+      const KnobLabel& label = labels[k];
       if (label.positive + label.negative > 0 || label.value || label.label) shown[k] = true;
       if (knobs_[k].kind != KnobKind::scalar || !label.value) continue;
       std::vector<double>& values = support_[knobs_[k].name];
@@ -179,14 +205,16 @@ std::vector<KnobSetting> RequestSampler::draw(std::uint64_t epoch, std::size_t p
   for (std::size_t i = 0; i < knobs_.size(); ++i) {
     if (random.next_uniform() < options_.stated) stated |= Stated{1} << i;
   }
-  for (std::size_t tries = 0; tries < kMaxTries && random.next_uniform() >= chance(stated, sentence); ++tries) {
+  std::vector<KnobLabel> labels;
+  show(sentence, random, labels);
+  for (std::size_t tries = 0; tries < kMaxTries && random.next_uniform() >= chance(stated, labels); ++tries) {
     sentence = random.next_below(num_sentences);
+    show(sentence, random, labels);
   }
   std::vector<KnobSetting> settings;
   for (std::size_t i = 0; i < knobs_.size(); ++i) {
     if ((stated >> i & 1) == 0) continue;
-    const KnobLabel label = dataset_.label(sentence, i);
-    settings.push_back({.knob = knobs_[i].name, .values = draw_values(knobs_[i], label, options_, random)});
+    settings.push_back({.knob = knobs_[i].name, .values = draw_values(knobs_[i], labels[i], options_, random)});
   }
   return settings;
 }

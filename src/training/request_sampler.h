@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/matrix_view.h"
+#include "core/random.h"
 #include "semfuse/dataset.h"
 #include "semfuse/knobs.h"
 
@@ -25,6 +26,9 @@ struct RequestSamplerOptions {
 // to p_exchangeable / p_corpus, and among those that do P(positive | x) = x. A distribution likewise: q ~ Dirichlet(1 +
 // one-hot), labels equally probable. What is stated together is weighed together, so the knobs do not shift each other.
 // Sentences with nothing stated are the corpus' own.
+//
+// Where a text has soft labels, what it shows is drawn from them anew at each visit: a wrong label is then no wrong
+// lesson, but a rare one.
 //
 // A share of the requests, `ends`, is exactly what the sentence shows: one label alone, or k / (k + m), mostly 0 or 1.
 // Whether it is does not depend on the labels, so P(positive | x) = x holds among these and among the others.
@@ -50,10 +54,12 @@ class RequestSampler {
   // What probabilities and distributions say of a sentence: for each knob the number of its labels, and which.
   using Pattern = std::vector<std::uint32_t>;
 
-  Pattern pattern_of(std::size_t sentence) const;
+  // What a sentence shows of each knob; soft labels are drawn.
+  void show(std::size_t sentence, RandomStream& random, std::vector<KnobLabel>& labels) const;
+  Pattern pattern_of(std::span<const KnobLabel> labels) const;
   // The part of a pattern that is stated; the others are 0.
   Pattern stated_part(const Pattern& pattern, Stated stated) const;
-  double chance(Stated stated, std::size_t sentence) const;
+  double chance(Stated stated, std::span<const KnobLabel> labels) const;
 
   std::vector<Knob> knobs_;
   const Dataset& dataset_;

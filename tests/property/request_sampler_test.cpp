@@ -195,6 +195,51 @@ TEST(RequestSampler, TheNumberOfLabelsDoesNotDependOnWhatIsStated) {
   for (const auto& [size, share] : in_corpus) EXPECT_NEAR(drawn[size], share, 0.01) << size;
 }
 
+// Texts whose column says positive of all of them, and a judge what it finds.
+class SoftDataset : public Dataset {
+ public:
+  explicit SoftDataset(std::vector<float> soft) : soft_(std::move(soft)) {}
+  std::size_t size() const override { return soft_.size(); }
+  std::span<const TokenId> ids(std::size_t) const override { return {}; }
+  std::size_t num_features() const override { return 0; }
+  void copy_features(std::size_t, std::span<float>) const override {}
+  KnobLabel label(std::size_t, std::size_t) const override { return {.positive = 1}; }
+  std::span<const float> soft_label(std::size_t text, std::size_t) const override { return {&soft_[text], 1}; }
+  std::uint64_t num_bytes() const override { return 0; }
+
+ private:
+  std::vector<float> soft_;
+};
+
+// Among texts that state x, P(positive | x) = x, positive being drawn with the text's own probability p. So p has the
+// mean x E[p | positive] + (1 - x) E[p | negative].
+TEST(RequestSampler, SoftLabelsAreDrawnAnewAndStayCalibrated) {
+  std::vector<float> soft;
+  double sum = 0.0, squares = 0.0;
+  for (std::size_t i = 0; i < 2000; ++i) {
+    soft.push_back(i % 4 == 0 ? 0.05f : i % 4 == 1 ? 0.5f : 0.95f);
+    sum += static_cast<double>(soft.back());
+    squares += static_cast<double>(soft.back()) * static_cast<double>(soft.back());
+  }
+  const double of_positive = squares / sum, of_negative = (sum - squares) / (2000.0 - sum);
+  const SoftDataset dataset(soft);
+  const RequestSampler sampler({parse_knob("p: probability of column p")}, dataset, {.stated = 1.0, .seed = 3});
+  std::array<double, 10> count{}, asked{}, found{};
+  for (std::size_t i = 0; i < 100'000; ++i) {
+    std::size_t text = i % soft.size();
+    const double x = sampler.draw(i / soft.size(), i % soft.size(), text)[0].values[0];
+    const auto bin = std::min<std::size_t>(static_cast<std::size_t>(10.0 * x), 9);
+    ++count[bin];
+    asked[bin] += x;
+    found[bin] += static_cast<double>(soft[text]);
+  }
+  for (std::size_t bin = 0; bin < 10; ++bin) {
+    const double x = asked[bin] / count[bin];
+    EXPECT_NEAR(count[bin], 10'000.0, 700.0) << bin;
+    EXPECT_NEAR(found[bin] / count[bin], x * of_positive + (1.0 - x) * of_negative, 0.02) << bin;
+  }
+}
+
 TEST(RequestSampler, AScalarIsNearTheSentences) {
   const std::vector<Sentence> sentences = {split_words("slightly good ."), split_words("extremely bad .")};
   const std::vector<Knob> strength = {parse_knob("strength: scalar of strength from 0.2 to 1")};
