@@ -36,6 +36,7 @@ struct Options {
   std::optional<std::string> last_k;
   std::vector<std::string> knobs;
   std::optional<std::string> guidance;
+  bool uncalibrated = false;
   std::vector<std::string> controls;
   bool soft_only = false;
   std::optional<std::string> alpha;
@@ -149,6 +150,7 @@ GenerationRequest request_of(const Options& options, const LanguageModel& model,
   for (const std::string& text : options.knobs) request.knobs.push_back(read_knob(model.options().knobs, text));
   request_row(model.options().knobs, request.knobs);  // Throws if they do not fit together.
   request.guidance = parse_number("--guidance", options.guidance).value_or(request.guidance);
+  request.calibrated = !options.uncalibrated;
   read_controls(split_at_commas(options.controls), controls);
   controls.soft_only = options.soft_only;
   for (ClassMixture* mixture : {&controls.positive, &controls.negative}) {
@@ -301,6 +303,8 @@ Command generate_command(CommandLine& program) {
   app->add_option("--guidance", options->guidance,
                   "How far past the knobs' settings, 0 to 20; 1: as calibrated, 0: as if nothing were set (1)")
       ->type_name("W");
+  app->add_flag("--uncalibrated", options->uncalibrated,
+                "Ask for the settings as they stand, whatever `semfuse calibrate` has found");
   app->heading("Sampling");
   app->add_option("--temperature", options->temperature, "Divides the logits; 0 is greedy (1)")->type_name("T");
   app->add_option("--top-k", options->top_k, "Keep the K most probable tokens; 0: all (0)")->type_name("K");

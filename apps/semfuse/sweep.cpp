@@ -41,6 +41,7 @@ struct Options {
   std::optional<std::string> top_p;
   std::optional<std::string> threads;
   std::optional<std::string> out;
+  bool uncalibrated = false;
   bool json = false;
   bool quiet = false;
 };
@@ -110,6 +111,7 @@ int run_sweep(const Options& options) {
       parse_whole_number("--top-k", options.top_k, 0, std::numeric_limits<std::int64_t>::max()).value_or(0);
   sweep.sampling.top_p = parse_number("--top-p", options.top_p).value_or(sweep.sampling.top_p);
   sweep.combinations = options.all;
+  sweep.calibrated = !options.uncalibrated;
   if (options.all && !options.knobs.empty()) throw Error("--all sweeps every knob; leave --knob out");
   const std::size_t threads = parse_threads(options.threads);
   const Checkpoint checkpoint = load_checkpoint(options.run);
@@ -222,6 +224,8 @@ Command sweep_command(CommandLine& program) {
   app->add_option("--guidance", options->guidance,
                   "How far past the setting, 0 to 20; 1: as calibrated, 0: as if nothing were set (1)")
       ->type_name("W");
+  app->add_flag("--uncalibrated", options->uncalibrated,
+                "Ask for the settings as they stand, whatever `semfuse calibrate` has found");
   app->add_option("--temperature", options->temperature, "Divides the logits; shares of knobs stay; 0 is greedy (1)")
       ->type_name("T");
   app->add_option("--top-k", options->top_k, "Keep the K most probable tokens; 0: all (0)")->type_name("K");

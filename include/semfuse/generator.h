@@ -77,6 +77,9 @@ struct GenerationRequest {
   // How far past the setting, 0 to 20: p0 · (p1 / p0)^guidance, with p1 as asked and p0 with nothing asked. 1: as
   // calibrated, 0: as if nothing were set. Raise it where a setting must hold for nearly every word; it costs variety.
   double guidance = 1.0;
+  // Settings become what the model's map of a knob says (semfuse/calibration.h), and guidance that of the map times the
+  // one above. False: the model is asked for them as they stand.
+  bool calibrated = true;
   // In this order, on what the grammar allows; the repetition penalty comes after them.
   std::vector<std::shared_ptr<const LogitRule>> rules;
   // Most tokens of the text, the prompt included, <eos> not. With a grammar the sentence is closed in time: near the

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "semfuse/calibration.h"
 #include "semfuse/feature_bank.h"
 #include "semfuse/knobs.h"
 #include "semfuse/tokenizer.h"
@@ -123,6 +124,11 @@ class LanguageModel {
   // What training has shown of the scalar knobs; nothing of a knob if that is not known.
   const KnobSupport& knob_support() const;
   void set_knob_support(KnobSupport support);
+
+  // What knobs have to be asked for; nothing of a knob that was not calibrated.
+  const Calibration& calibration() const;
+  // Throws Error if a map is of no knob of the model, or is none.
+  void set_calibration(Calibration calibration);
 
   // A copy that knows more words, each by its description alone: ids are appended, every other weight stays. With a
   // tokenizer, which must be of words, a word has two ids: with a space before it, and without. If words have vectors,

@@ -275,6 +275,7 @@ std::optional<SweepResult> sweep_knobs(const LanguageModel& model, const std::ve
     const GenerationRequest request{.sampling = options.sampling,
                                     .knobs = settings,
                                     .guidance = options.guidance,
+                                    .calibrated = options.calibrated,
                                     .seed = mix_bits(options.seed) + progress.levels_done};
     std::vector<RealisedCount> counts(knobs.begin(), knobs.end());
     std::vector<GenerationRequest> requests;

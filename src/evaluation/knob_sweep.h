@@ -53,6 +53,7 @@ struct SweepOptions {
   std::size_t n = 1000;     // Sentences a level.
   std::uint64_t seed = 1;
   double guidance = 1.0;
+  bool calibrated = true;     // Settings become what the model's maps say.
   SamplingOptions sampling;   // Shares hold whatever it is; a length does not.
   bool combinations = false;  // Also every pair and all knobs together.
 };

@@ -48,7 +48,7 @@ Draft::Draft(const LanguageModel& model, std::span<const std::size_t> classes, c
       choice_(request, classes),
       guessing_(request, classes),
       pool_(pool),
-      asked_rows_(model.options().knobs, cells, request, rules) {
+      asked_rows_(model, cells, request, rules) {
   check(request);
   if (request.grammar) cursor_ = request.grammar->begin();
   if (ModelAccess::network(model).num_features() > 0 && !ModelAccess::features(model).looks_ahead()) {
@@ -117,7 +117,7 @@ void Draft::choose(Matrix logits, LogitMemory* memory, const std::function<bool(
     const auto words = [&](std::size_t row) {  // <pad> and <bos> are never drawn.
       return std::span(logits.row(row), logits.cols()).subspan(Vocabulary::kEos);
     };
-    guide(words(1), words(0), request_.guidance, most_probable({logits.row(0), logits.cols()}));
+    guide(words(1), words(0), guidance_, most_probable({logits.row(0), logits.cols()}));
     logits = logits.row_range(0, 1);
   }
   const std::vector<TokenId> computed_tokens = stream_->tokens;
@@ -239,7 +239,8 @@ void Draft::choose_streams() {
   const RequestRows::Asked& asked = asked_rows_.asked(rules_that_hold_);
   stream_ = &stream_asked(asked.row);
   cells_ = asked.cells;
-  const bool guided = request_.guidance != 1.0 && !stream_->request.empty();
+  guidance_ = asked.guidance;
+  const bool guided = guidance_ != 1.0 && !stream_->request.empty();
   unasked_ = guided ? &stream_asked({}) : nullptr;
 }
 

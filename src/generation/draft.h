@@ -123,6 +123,7 @@ class Draft {
   std::vector<std::size_t> rules_that_hold_;           // For the next token: GrammarCursor::settings().
   TokenStream* stream_ = nullptr;                      // For the next token.
   const TokenCells* cells_ = nullptr;                  // The same: those of what is asked for; may be null.
+  double guidance_ = 1.0;                              // The same: how far past it.
   TokenStream* unasked_ = nullptr;                     // The same words with nothing asked for; only with guidance.
   std::optional<GrammarCursor> cursor_;
   Generation result_;

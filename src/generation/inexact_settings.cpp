@@ -49,6 +49,12 @@ std::vector<std::string> inexact_settings(const LanguageModel& model, const Gene
   for (const KnobSetting& setting : settings) {
     const Knob& knob = knobs.at(knob_index(knobs, setting.knob));
     if (std::ranges::find(asked, knob.name, &Knob::name) == asked.end()) asked.push_back(knob);
+    if (knob.of_column && request.calibrated && !model.calibration().contains(knob.name)) {
+      std::string line = fmt::format(
+          "knob {} is not calibrated: what comes of a setting is not known; measure it with `semfuse calibrate`",
+          knob.name);
+      if (std::ranges::find(lines, line) == lines.end()) lines.push_back(std::move(line));
+    }
     const std::optional<std::string> missing = missing_support(knob, model.knob_support(), setting);
     if (!missing) continue;
     std::string line = fmt::format("{}, so {} cannot be asked for", *missing, to_string(knobs, setting));

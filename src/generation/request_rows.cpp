@@ -4,13 +4,14 @@
 
 #include <algorithm>
 
+#include "generation/guidance.h"
 #include "semfuse/error.h"
 
 namespace semfuse {
 
-RequestRows::RequestRows(std::span<const Knob> knobs, const KnobCells& cells, const GenerationRequest& request,
+RequestRows::RequestRows(const LanguageModel& model, const KnobCells& cells, const GenerationRequest& request,
                          std::span<const KnobSetting> rules)
-    : knobs_(knobs), cells_(cells), request_(request), rules_(rules) {
+    : model_(model), cells_(cells), request_(request), rules_(rules) {
   asked_[{}] = asked_by(request.knobs);
 }
 
@@ -27,7 +28,7 @@ const RequestRows::Asked& RequestRows::asked(const std::vector<std::size_t>& rul
 std::vector<std::string> RequestRows::names(const std::vector<std::size_t>& rule_settings) const {
   std::vector<std::string> names;
   if (request_.guidance == 0.0) return names;
-  for (const KnobSetting& setting : held(rule_settings)) names.push_back(to_string(knobs_, setting));
+  for (const KnobSetting& setting : held(rule_settings)) names.push_back(to_string(model_.options().knobs, setting));
   return names;
 }
 
@@ -43,9 +44,15 @@ std::vector<KnobSetting> RequestRows::held(const std::vector<std::size_t>& rule_
 }
 
 RequestRows::Asked RequestRows::asked_by(std::span<const KnobSetting> settings) const {
-  std::vector<float> row = request_row(knobs_, settings);
+  const std::vector<Knob>& knobs = model_.options().knobs;
+  std::vector<float> row = request_row(knobs, settings);  // Throws for settings that the knobs do not take.
   if (settings.empty() || request_.guidance == 0.0) return {};
-  return {.row = std::move(row), .cells = cells_.of(settings)};
+  Asked asked{.row = std::move(row), .cells = cells_.of(settings), .guidance = request_.guidance};
+  if (!request_.calibrated || model_.calibration().empty()) return asked;
+  const CalibratedRequest mapped = calibrated(knobs, model_.calibration(), settings);
+  asked.row = request_row(knobs, mapped.settings);
+  asked.guidance = std::min(request_.guidance * mapped.guidance, kMostGuidance);
+  return asked;
 }
 
 std::vector<KnobSetting> rule_settings(const Grammar& grammar, std::span<const Knob> knobs) {

@@ -17,12 +17,13 @@ class RequestRows {
  public:
   // `rules` are what rule_settings() says of the request's grammar. All must outlive it. Throws Error for settings that
   // the knobs do not take.
-  RequestRows(std::span<const Knob> knobs, const KnobCells& cells, const GenerationRequest& request,
+  RequestRows(const LanguageModel& model, const KnobCells& cells, const GenerationRequest& request,
               std::span<const KnobSetting> rules);
 
   struct Asked {
     std::vector<float> row;             // Empty if nothing is asked for.
     const TokenCells* cells = nullptr;  // What tokens say of it; null if nothing is asked for that they speak of.
+    double guidance = 1.0;              // The request's, times what the model's calibration takes.
   };
   // Where rules have these settings (as GrammarCursor::settings() says). Valid as long as the object.
   const Asked& asked(const std::vector<std::size_t>& rule_settings);
@@ -35,7 +36,7 @@ class RequestRows {
   std::vector<KnobSetting> held(const std::vector<std::size_t>& rule_settings) const;
   Asked asked_by(std::span<const KnobSetting> settings) const;
 
-  std::span<const Knob> knobs_;
+  const LanguageModel& model_;
   const KnobCells& cells_;
   const GenerationRequest& request_;
   std::span<const KnobSetting> rules_;               // As Grammar::settings().

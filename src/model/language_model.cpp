@@ -9,6 +9,7 @@
 #include "core/nearest_word.h"
 #include "features/class_mass.h"
 #include "features/feature_bank_access.h"
+#include "features/knob_index.h"
 #include "features/word_vectors.h"
 #include "io/quoted_text.h"
 #include "model/forward_pass.h"
@@ -69,6 +70,7 @@ struct LanguageModel::State {
   ParameterBlock weights;
   std::vector<bool> seen;
   KnobSupport knob_support = {};
+  Calibration calibration = {};
   std::optional<TokenFeatures> features = {};  // Refers to the state.
 };
 
@@ -250,6 +252,20 @@ void LanguageModel::set_knob_support(KnobSupport support) {
   state_->knob_support = std::move(support);
 }
 
+const Calibration& LanguageModel::calibration() const {
+  return state_->calibration;
+}
+
+void LanguageModel::set_calibration(Calibration calibration) {
+  const std::vector<Knob>& knobs = options().knobs;
+  for (const auto& [name, map] : calibration) {
+    const std::size_t index = knob_index(knobs, name);
+    if (index == knobs.size()) throw Error(fmt::format("a map is of knob {}, which the model has not", name));
+    check_calibration(knobs[index], map);
+  }
+  state_->calibration = std::move(calibration);
+}
+
 const std::vector<bool>& LanguageModel::seen() const {
   return state_->seen;
 }
@@ -322,6 +338,7 @@ LanguageModel LanguageModel::with_words(const std::vector<LexiconEntry>& words) 
   larger_seen.resize(larger.vocabulary().size(), false);
   larger.set_seen(std::move(larger_seen));
   larger.set_knob_support(knob_support());
+  larger.set_calibration(calibration());
   // Every parameter is the same but the token table, whose first rows are.
   ModelAccess::change_weights(larger, [&](ParameterBlock& larger_weights) {
     for (const NamedParameter& parameter : parameters()) {

@@ -333,6 +333,46 @@ KnobSupport parse_knob_support(const Metadata& metadata, std::span<const Knob> k
   return support;
 }
 
+OrderedJson calibration_json(const Calibration& calibration) {
+  OrderedJson object = OrderedJson::object();
+  for (const auto& [name, map] : calibration) {
+    OrderedJson values = OrderedJson::array();
+    for (const std::vector<CalibrationPoint>& points : map.values) {
+      values.push_back(OrderedJson::array());
+      for (const CalibrationPoint& point : points)
+        values.back().push_back(OrderedJson::array({point.asked, point.request, point.guidance}));
+    }
+    object[name] = {{"judge", map.judge}, {"n", map.n}, {"points", std::move(values)}};
+  }
+  return object;
+}
+
+Calibration parse_calibration(const Metadata& metadata, std::span<const Knob> knobs, const std::string& origin) {
+  if (!metadata.contains("calibration")) return {};
+  const json object = parse_json(entry(metadata, "calibration", origin), origin + ": metadata calibration");
+  Calibration calibration;
+  try {
+    for (const auto& [name, written] : object.get_ref<const json::object_t&>()) {
+      const std::size_t index = knob_index(knobs, name);
+      if (index == knobs.size()) refuse_model(origin, "metadata calibration names a knob that is not there");
+      KnobCalibration& map = calibration[name];
+      map.judge = written.at("judge").get_ref<const std::string&>();
+      map.n = written.at("n").get_ref<const json::number_unsigned_t&>();
+      for (const json& points : written.at("points").get_ref<const json::array_t&>()) {
+        map.values.emplace_back();
+        for (const json& point : points.get_ref<const json::array_t&>()) {
+          const auto numbers = point.get<std::array<double, 3>>();
+          map.values.back().push_back({.asked = numbers[0], .request = numbers[1], .guidance = numbers[2]});
+        }
+      }
+      checked("calibration", origin, [&] { return check_calibration(knobs[index], map), true; });
+    }
+  } catch (const json::exception&) {
+    refuse_model(origin, "metadata calibration holds no maps of knobs");
+  }
+  return calibration;
+}
+
 }  // namespace
 
 void refuse_model(const std::string& origin, const std::string& what) {
@@ -360,6 +400,7 @@ ModelSpec spec_of(const LanguageModel& model) {
           .lexicon = model.feature_bank().lexicon(),
           .seen = model.seen(),
           .knob_support = model.knob_support(),
+          .calibration = model.calibration(),
           .natural = FeatureBankAccess::shared_natural(model.feature_bank()),
           .vectors = FeatureBankAccess::vectors(model.feature_bank())};
 }
@@ -392,6 +433,7 @@ Metadata to_metadata(const ModelSpec& spec) {
   }
   if (!unseen.empty()) metadata.emplace("unseen", text_of(unseen));
   if (!spec.knob_support.empty()) metadata.emplace("knob_support", text_of(spec.knob_support));
+  if (!spec.calibration.empty()) metadata.emplace("calibration", text_of(calibration_json(spec.calibration)));
   if (spec.natural) {
     metadata.emplace("declaration", spec.natural->declaration().text);
     const Tagger* tagger = spec.natural->annotator().tagger();
@@ -440,6 +482,7 @@ ModelSpec parse_model_spec(const Metadata& metadata, const std::string& origin, 
           .lexicon = std::move(lexicon),
           .seen = std::move(seen),
           .knob_support = parse_knob_support(metadata, options.knobs, origin),
+          .calibration = parse_calibration(metadata, options.knobs, origin),
           .natural = std::move(natural),
           .vectors = parse_vectors(metadata, origin)};
 }

@@ -74,6 +74,7 @@ LanguageModel build(ModelSpec spec, const TensorArchive& archive, const ArchiveK
   });
   model.set_seen(std::move(spec.seen));
   model.set_knob_support(std::move(spec.knob_support));
+  model.set_calibration(std::move(spec.calibration));
   return model;
 }
 

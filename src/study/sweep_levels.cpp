@@ -46,6 +46,14 @@ std::string sweep_identity(const LanguageModel& model, const SweepOptions& optio
     weights.add({reinterpret_cast<const char*>(parameter.values.data()), parameter.values.size_bytes()});
   }
   for (const std::string& word : model.vocabulary().entries()) weights.add(word + '\n');
+  for (const auto& [name, map] : model.calibration()) {
+    if (!options.calibrated) break;
+    weights.add(name);
+    for (const std::vector<CalibrationPoint>& points : map.values) {
+      for (const CalibrationPoint& point : points)
+        weights.add(fmt::format(" {} {} {}", point.asked, point.request, point.guidance));
+    }
+  }
   const SamplingOptions& sampling = options.sampling;
   return fmt::format(
       R"({{"sweep":2,"model":"{:08x}","n":{},"levels":{},"seed":{},"guidance":{},"temperature":{},"top_k":{},"top_p":{}}})",

@@ -6,6 +6,7 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 
 #include "features/natural_bank.h"
 #include "model/model_access.h"
@@ -51,7 +52,9 @@ ModelSpec unusual_spec() {
           {{.word = "zebra", .word_class = WordClass::kAdjective, .polarity = -1.0 / 3.0, .more = {{"warmth", 0.25}}},
            {.word = "not in the vocabulary", .word_class = "own"}}),
       .seen = {true, true, true, false, true},
-      .knob_support = {{"size", {0.1, 1.0 / 3.0}}}};
+      .knob_support = {{"size", {0.1, 1.0 / 3.0}}},
+      .calibration = {
+          {"warmth", {.values = {{{0.0, 0.0, 2.5}, {1.0 / 3.0, 0.1, 1.0}, {1.0, 0.9, 1.0}}}, .judge = "ab", .n = 7}}}};
 }
 
 // The same with features of natural text.
@@ -141,6 +144,7 @@ TEST(ModelSpec, ReadsWhatWasWritten) {
   EXPECT_EQ(found.lexicon.entries(), spec.lexicon.entries());
   EXPECT_EQ(found.seen, spec.seen);
   EXPECT_EQ(found.knob_support, spec.knob_support);
+  EXPECT_EQ(found.calibration, spec.calibration);
 }
 
 TEST(ModelSpec, WhatIsLikeThePapersModelIsOfTheFirstVersion) {
@@ -163,6 +167,7 @@ TEST(ModelSpec, IsThatOfItsModel) {
   LanguageModel model(spec.options, spec.vocabulary, FeatureBank(spec.lexicon, spec.features), 1);
   model.set_seen(spec.seen);
   model.set_knob_support(spec.knob_support);
+  model.set_calibration(spec.calibration);
   EXPECT_EQ(to_metadata(spec_of(model)), to_metadata(spec));
 }
 
@@ -229,9 +234,24 @@ TEST(ModelSpec, ValuesThatNoModelCanHaveAreRefused) {
   EXPECT_THAT(features("names", {"is_noun"}), HasSubstr("other features"));
 }
 
+TEST(ModelSpec, RefusesMapsThatAreNone) {
+  const auto calibration = [](const char* text) {
+    Metadata metadata = to_metadata(unusual_spec());
+    metadata["calibration"] = text;
+    return refusal(metadata);
+  };
+  EXPECT_EQ(calibration(R"({"warmth":{"judge":"","n":1,"points":[[[0,0,1]]]}})"), "accepted");
+  EXPECT_THAT(calibration(R"({"cold":{"judge":"","n":1,"points":[[[0,0,1]]]}})"), HasSubstr("knob that is not there"));
+  EXPECT_THAT(calibration(R"({"warmth":{"judge":"","n":1,"points":[[[0,0,0]]]}})"), HasSubstr("guidance"));
+  EXPECT_THAT(calibration(R"({"warmth":{"judge":"","n":1,"points":[[[0,1,1],[1,0,1]]]}})"), HasSubstr("monotone"));
+  EXPECT_THAT(calibration(R"({"warmth":{"judge":"","n":1,"points":[[[0,1]]]}})"), HasSubstr("no maps"));
+  EXPECT_THAT(calibration(R"({"warmth":{"judge":3,"n":1,"points":[]}})"), HasSubstr("no maps"));
+  EXPECT_THAT(calibration(R"({"warmth":{"judge":"","n":-1,"points":[]}})"), HasSubstr("no maps"));
+}
+
 // The file is named once, whatever entry is wrong.
 TEST(ModelSpec, AMessageNamesTheFileOnce) {
-  for (const char* key : {"spec", "vocabulary", "lexicon", "unseen", "knob_support"}) {
+  for (const char* key : {"spec", "vocabulary", "lexicon", "unseen", "knob_support", "calibration"}) {
     for (const char* text : {"3", "[", "[3]", "[{}]", "[\"<pad>\"]", "[\"zebra\", \"zebra\"]"}) {
       Metadata metadata = to_metadata(unusual_spec());
       metadata[key] = text;
@@ -243,7 +263,7 @@ TEST(ModelSpec, AMessageNamesTheFileOnce) {
     }
     Metadata metadata = to_metadata(unusual_spec());
     metadata.erase(key);
-    const bool may_be_missing = std::string(key) == "unseen" || std::string(key) == "knob_support";
+    const bool may_be_missing = std::set<std::string>{"unseen", "knob_support", "calibration"}.contains(key);
     EXPECT_THAT(refusal(metadata), may_be_missing ? HasSubstr("accepted") : HasSubstr("is missing"));
   }
 }

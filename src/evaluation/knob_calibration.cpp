@@ -1,0 +1,299 @@
+#include "evaluation/knob_calibration.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "core/random.h"
+#include "core/thread_pool.h"
+#include "evaluation/response_curve.h"
+#include "features/text_labels.h"
+#include "semfuse/error.h"
+
+namespace semfuse {
+namespace {
+
+// How guidance goes on where requests end.
+constexpr std::array kGuidance = {1.0, 1.25, 1.5, 2.0, 3.0};
+constexpr std::size_t kDistributionRequests = 6;  // Of a label, the others sharing the rest.
+constexpr std::size_t kDistributionLevels = 12;
+constexpr double kTolerance = 0.015;  // Of the range: what nothing reaches is not worth more guidance.
+constexpr std::size_t kAtOnce = 512;  // Texts between two questions whether to go on.
+
+// All that one value of a knob can be asked for, in one line: requests with guidance 1 at the places 0 ... size - 1,
+// and before and after them the first and the last with more and more guidance.
+class RequestPath {
+ public:
+  RequestPath(const Knob& knob, std::size_t value, std::size_t size) : knob_(knob), value_(value), size_(size) {}
+
+  double first() const { return knob_.kind == KnobKind::distribution ? 0.0 : -kMore; }
+  double last() const { return top() + kMore; }
+  double top() const { return static_cast<double>(size_ - 1); }
+
+  CalibrationPoint at(double place) const {
+    const double inside = std::clamp(place, 0.0, top());
+    const double beyond = std::min(std::abs(place - inside), kMore);
+    const auto step = std::min(static_cast<std::size_t>(beyond), kGuidance.size() - 2);
+    const double part = beyond - static_cast<double>(step);
+    return {.asked = 0.0,
+            .request = std::min(knob_.low + (knob_.high - knob_.low) * inside / top(), knob_.high),
+            .guidance = kGuidance[step] + part * (kGuidance[step + 1] - kGuidance[step])};
+  }
+  KnobSetting setting(double request) const {
+    if (knob_.kind != KnobKind::distribution) return {knob_.name, {request}};
+    const auto others = static_cast<double>(knob_.labels.size() - 1);
+    KnobSetting setting{knob_.name, std::vector<double>(knob_.labels.size(), (1.0 - request) / others)};
+    setting.values[value_] = request;
+    return setting;
+  }
+
+ private:
+  static constexpr double kMore = static_cast<double>(kGuidance.size() - 1);
+  const Knob& knob_;
+  std::size_t value_;
+  std::size_t size_;
+};
+
+// What is asked of the model, whatever its map says.
+struct Request {
+  KnobSetting setting;
+  double guidance = 1.0;
+};
+
+// Generates texts and has them judged. Every request has texts of its own.
+class Measurement {
+ public:
+  Measurement(const LanguageModel& model, const Knob& knob, const Judge* judge, const CalibrateOptions& options)
+      : model_(model),
+        knob_(knob),
+        judge_(judge),
+        options_(options),
+        generator_(model, options.threads),
+        text_labels_({knob}, model.feature_bank()) {}
+
+  // Nothing if it was told to stop.
+  std::optional<std::vector<Realised>> realised(const std::vector<Request>& requests) {
+    if (requests.empty()) return std::vector<Realised>();
+    std::vector<GenerationRequest> batch;
+    std::vector<RealisedCount> counts(requests.size(), RealisedCount(knob_));
+    std::vector<std::string> texts;
+    for (std::size_t i = 0; i < requests.size() * options_.n;) {
+      batch.clear();
+      const std::size_t first = i;
+      for (; i < requests.size() * options_.n && batch.size() < kAtOnce; ++i) {
+        const Request& request = requests[i / options_.n];
+        batch.push_back({.knobs = {request.setting},
+                         .guidance = request.guidance,
+                         .calibrated = false,
+                         .max_tokens = options_.max_tokens,
+                         .seed = mix_bits(options_.seed) + num_requests_ + i / options_.n,
+                         .index = i % options_.n});
+      }
+      std::vector<Generation> generations = generator_.generate(batch);
+      for (std::size_t g = 0; g < generations.size(); ++g) {
+        if (generations[g].error) throw Error(*generations[g].error);
+        if (judge_ != nullptr) {
+          texts.push_back(std::move(generations[g].text));
+        } else {
+          counts[(first + g) / options_.n].add(shown(generations[g]));
+        }
+      }
+      num_done_ += batch.size();
+      if (options_.go_on && !options_.go_on(done())) return std::nullopt;
+    }
+    if (judge_ != nullptr) {
+      const std::vector<double> values = judge_->judge(texts);
+      const std::size_t num_values = knob_.num_values();
+      for (std::size_t t = 0; t < texts.size(); ++t)
+        counts[t / options_.n].add(decided(knob_, std::span(values).subspan(t * num_values, num_values)));
+    }
+    num_requests_ += requests.size();
+    std::vector<Realised> results;
+    for (const RealisedCount& count : counts) results.push_back(count.result());
+    return results;
+  }
+
+  void expect(std::size_t num_requests) { num_expected_ = num_requests * options_.n; }
+
+ private:
+  double done() const {
+    return std::min(1.0, static_cast<double>(num_done_) / static_cast<double>(std::max(num_expected_, num_done_)));
+  }
+  KnobLabel shown(const Generation& generation) const {
+    if (model_.tokenizer() == nullptr) return read_label(knob_, generation.words, model_.feature_bank().lexicon());
+    std::vector<KnobLabel> labels;
+    text_labels_.read(generation.text, labels);
+    return labels[0];
+  }
+
+  const LanguageModel& model_;
+  const Knob& knob_;
+  const Judge* judge_;
+  const CalibrateOptions& options_;
+  Generator generator_;
+  TextLabels text_labels_;
+  std::size_t num_requests_ = 0, num_done_ = 0, num_expected_ = 0;
+};
+
+double place_of(const Knob& knob, std::size_t level, std::size_t levels) {
+  if (level + 1 == levels) return knob.high;
+  return knob.low + (knob.high - knob.low) * static_cast<double>(level) / static_cast<double>(levels - 1);
+}
+
+// The map of one value of a knob.
+class ValueMap {
+ public:
+  ValueMap(const Knob& knob, std::size_t value, const CalibrateOptions& options, Measurement& measurement)
+      : knob_(knob),
+        value_(value),
+        options_(options),
+        measurement_(measurement),
+        path_(knob, value, is_distribution() ? kDistributionRequests : options.levels) {}
+
+  // False if it was told to stop.
+  bool fit() {
+    std::vector<double> places;
+    for (double place = 0.0; place <= path_.top(); ++place) places.push_back(place);
+    if (!measure(places)) return false;
+    // With more guidance only where requests alone do not reach.
+    const double margin = kTolerance * (knob_.high - knob_.low);
+    places.clear();
+    const ResponseCurve alone = curve();
+    if (alone.lowest() > knob_.low + margin) {
+      for (double place = path_.first(); place < 0.0; ++place) places.push_back(place);
+    }
+    if (alone.highest() < knob_.high - margin) {
+      for (double place = path_.top() + 1.0; place <= path_.last(); ++place) places.push_back(place);
+    }
+    if (!measure(places)) return false;
+    // Where the map leads, once more.
+    places.clear();
+    const ResponseCurve before = curve();
+    for (std::size_t level = is_distribution() ? 1 : 0; level < path_levels(); ++level)
+      places.push_back(inverse(before, place_of(knob_, level, path_levels())));
+    return measure(places);
+  }
+
+  std::vector<CalibrationPoint> points() const {
+    const ResponseCurve fitted = curve();
+    const std::size_t num_points = 2 * options_.levels - 1;
+    std::vector<CalibrationPoint> points;
+    for (std::size_t i = 0; i < num_points; ++i) {
+      const double asked = place_of(knob_, i, num_points);
+      points.push_back(path_.at(inverse(fitted, asked)));
+      points.back().asked = asked;
+    }
+    // A label that is not asked for at all must not come, whatever else is asked for.
+    if (is_distribution()) points.front() = {.asked = 0.0, .request = 0.0, .guidance = 1.0};
+    return points;
+  }
+
+  // Of the requests that are levels too, as they stand.
+  const std::vector<Realised>& raw() const { return raw_; }
+
+ private:
+  bool is_distribution() const { return knob_.kind == KnobKind::distribution; }
+  std::size_t path_levels() const { return is_distribution() ? kDistributionRequests : options_.levels; }
+
+  bool measure(const std::vector<double>& places) {
+    std::vector<Request> requests;
+    for (const double place : places) {
+      const CalibrationPoint point = path_.at(place);
+      requests.push_back({path_.setting(point.request), point.guidance});
+    }
+    std::optional<std::vector<Realised>> results = measurement_.realised(requests);
+    if (!results) return false;
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      const double value = (*results)[i].values[value_];
+      if (!std::isfinite(value)) continue;  // No text shows anything of it.
+      points_.push_back({.place = places[i], .realised = value, .weight = static_cast<double>(options_.n)});
+    }
+    if (points_.empty()) {
+      throw Error(
+          fmt::format("knob {}: no generated text shows any {}; train the model longer", knob_.name, knob_.source));
+    }
+    if (raw_.empty()) raw_ = std::move(*results);
+    return true;
+  }
+
+  ResponseCurve curve() const { return ResponseCurve(points_, knob_.kind != KnobKind::scalar); }
+  double inverse(const ResponseCurve& of, double asked) const {
+    return of.inverse(asked, kTolerance * (knob_.high - knob_.low));
+  }
+
+  const Knob& knob_;
+  std::size_t value_;
+  const CalibrateOptions& options_;
+  Measurement& measurement_;
+  RequestPath path_;
+  std::vector<ResponseCurve::Point> points_;
+  std::vector<Realised> raw_;
+};
+
+void summarise(CalibrationResult& result) {
+  double count = 0.0;
+  for (const CalibrationLevel& level : result.levels) {
+    for (std::size_t v = 0; v < level.asked.values.size(); ++v) {
+      const double raw = std::abs(level.raw.values[v] - level.asked.values[v]);
+      const double error = std::abs(level.calibrated.values[v] - level.asked.values[v]);
+      result.raw_mean_error += raw;
+      result.mean_error += error;
+      result.raw_largest_error = std::max(result.raw_largest_error, raw);
+      result.largest_error = std::max(result.largest_error, error);
+      ++count;
+    }
+  }
+  result.raw_mean_error /= count;
+  result.mean_error /= count;
+}
+
+}  // namespace
+
+std::optional<CalibrationResult> calibrate_knob(const LanguageModel& model, const Knob& knob, const Judge* judge,
+                                                const CalibrateOptions& options) {
+  if (knob.of_column && judge == nullptr) {
+    throw Error(
+        fmt::format("knob {}: texts do not show what column {} says of them; name a judge", knob.name, knob.source));
+  }
+  Measurement measurement(model, knob, judge, options);
+  const bool is_distribution = knob.kind == KnobKind::distribution;
+  const std::size_t of_ends = 2 * (kGuidance.size() - 1);
+  measurement.expect(is_distribution
+                         ? knob.num_values() * (2 * kDistributionRequests + of_ends / 2) + 2 * kDistributionLevels
+                         : 3 * options.levels + of_ends);
+  CalibrationResult result;
+  result.map.judge = judge != nullptr ? judge->fingerprint() : "text";
+  result.map.n = options.n;
+  std::vector<Realised> raw;
+  for (std::size_t value = 0; value < knob.num_values(); ++value) {
+    ValueMap map(knob, value, options, measurement);
+    if (!map.fit()) return std::nullopt;
+    result.map.values.push_back(map.points());
+    raw = map.raw();
+  }
+  check_calibration(knob, result.map);
+  std::vector<Request> requests, raw_requests;
+  for (KnobSetting& setting : sweep_settings(knob, options.levels)) {
+    const CalibratedRequest mapped = calibrated({&knob, 1}, {{knob.name, result.map}}, {&setting, 1});
+    requests.push_back({mapped.settings.front(), mapped.guidance});
+    raw_requests.push_back({setting, 1.0});
+    result.levels.push_back({.asked = std::move(setting), .raw = {}, .calibrated = {}});
+  }
+  if (is_distribution) {
+    std::optional<std::vector<Realised>> measured = measurement.realised(raw_requests);
+    if (!measured) return std::nullopt;
+    raw = std::move(*measured);
+  }
+  const std::optional<std::vector<Realised>> measured = measurement.realised(requests);
+  if (!measured) return std::nullopt;
+  for (std::size_t i = 0; i < result.levels.size(); ++i) {
+    result.levels[i].raw = raw[i];
+    result.levels[i].calibrated = (*measured)[i];
+  }
+  summarise(result);
+  return result;
+}
+
+}  // namespace semfuse
