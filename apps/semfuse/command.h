@@ -16,6 +16,7 @@ struct Command {
 
 Command corpus_command(CommandLine& program);
 Command data_command(CommandLine& program);
+Command calibrate_command(CommandLine& program);
 Command features_command(CommandLine& program);
 Command judge_command(CommandLine& program);
 Command lexicon_command(CommandLine& program);

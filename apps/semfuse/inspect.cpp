@@ -78,7 +78,12 @@ std::string configuration_text(const Terminal& terminal, const Checkpoint& check
       fmt::format("width {}, {} layers, {} heads, feed-forward {}, dropout {}, {}", model.width, model.layers,
                   model.heads, model.feed_forward, model.dropout,
                   model.fusion ? fmt::format("fusion with a feature head of {}", model.feature_head) : "no fusion"));
-  for (const Knob& knob : model.knobs) add("knob", to_string(knob));
+  const Calibration& maps = checkpoint.model.calibration();
+  for (const Knob& knob : model.knobs) {
+    const auto map = maps.find(knob.name);
+    add("knob",
+        to_string(knob) + (map == maps.end() ? "" : fmt::format("; calibrated by judge {}", map->second.judge)));
+  }
   const std::optional<Experiment> experiment = checkpoint.find_experiment();
   if (!experiment) {
     add("training", "the file does not say, or it cannot be read");

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 
+#include "calibration_view.h"
 #include "command.h"
 #include "config/data_tables.h"
 #include "config/feature_sources.h"
@@ -44,6 +45,7 @@ struct Options {
   std::optional<std::string> checkpoint_every;
   std::optional<std::string> keep;
   TableFlags table;
+  bool no_calibrate = false;
   bool quiet = false;
   bool json = false;
 };
@@ -91,6 +93,17 @@ void fit_to_data(const Options& options, Experiment& experiment) {
   experiment.training.epochs = fit.epochs;
   if (!says(options, "training.batch")) experiment.training.batch = fit.batch;
   if (fit.dropout && !says(options, "model.dropout")) experiment.model.dropout = *fit.dropout;
+}
+
+// What a label asks for is measured by a judge, which must be trained on texts that the model never sees.
+void keep_judge_texts(const Options& options, Experiment& experiment) {
+  constexpr double kShare = 0.1;
+  constexpr std::uint64_t kFewestTexts = 2000;  // Of fewer a judge learns too little, and the model needs them all.
+  if (options.data.empty() || options.config || options.init || options.no_calibrate) return;
+  if (says(options, "data.judge_share")) return;
+  const auto is_label = [](const Knob& knob) { return knob.of_column; };
+  if (std::none_of(experiment.model.knobs.begin(), experiment.model.knobs.end(), is_label)) return;
+  if (estimated_size(experiment.data).texts >= kFewestTexts) experiment.data.judge_share = kShare;
 }
 
 // Of files it is a file too, of a word a line, which the configuration then lists.
@@ -147,6 +160,7 @@ Experiment resolved_experiment(const Options& options) {
     }
     validate(experiment);
   }
+  keep_judge_texts(options, experiment);
   return experiment;
 }
 
@@ -209,6 +223,7 @@ int train(const Options& options) {
     return 128 + interrupt.signal();
   }
   view.finish(outcome);
+  if (!options.no_calibrate) calibrate_labels(run, options.quiet, parse_threads(options.threads), options.json);
   if (options.json) Terminal(stdout).print(outcome_json(run, outcome, view.seconds()).dump() + '\n');
   return 0;
 }
@@ -280,6 +295,8 @@ Command train_command(CommandLine& program) {
   app->add_option("--keep", options->keep,
                   fmt::format("Newest checkpoints to keep (default: {})", CheckpointSettings().keep))
       ->type_name("N");
+  app->add_flag("--no-calibrate", options->no_calibrate,
+                "Keep no texts apart for a judge of labels, and do not calibrate their knobs at the end");
   app->heading("");
   app->add_option("--threads", options->threads,
                   "Threads to compute with; the result is the same for any number (default: one for each processor)")

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 
 namespace semfuse {
 
@@ -16,6 +17,7 @@ struct RunFiles {
   std::filesystem::path checkpoints() const { return folder / "checkpoints"; }
   std::filesystem::path checkpoint_settings() const { return checkpoints() / kCheckpointSettings; }
   std::filesystem::path lock() const { return folder / "lock"; }
+  std::filesystem::path judge(const std::string& knob) const { return folder / ("judge-" + knob + ".safetensors"); }
   std::filesystem::path metrics() const { return folder / "metrics.json"; }  // Of a run that a study measured.
 
   static constexpr const char* kInitialModel = "init.safetensors";  // What a run went on from; so in config.toml too.

@@ -1,0 +1,158 @@
+// Knobs of labels from a file to settings that mean what they say: judges, training, calibration, generation.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "io/file.h"
+#include "semfuse_program.h"
+
+namespace semfuse {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+namespace fs = std::filesystem;
+
+// A text is kind or not by its word; one label in twenty is wrong.
+std::string reviews(std::size_t count, std::size_t first = 0) {
+  const std::vector<std::string> things = {"the food", "our waiter", "this place", "the soup", "my room"};
+  const std::vector<std::string> words = {"awful", "bad", "poor", "fine", "good", "great"};
+  std::ostringstream text;
+  text << "text\tkind\n";
+  for (std::size_t i = first; i < first + count; ++i) {
+    const std::size_t word = i * 7 % 6;
+    const bool kind = (word > 2) != (i % 20 == 3);
+    text << things[i / 6 % 5] << " was " << (i % 3 == 0 ? "very " : "") << words[word] << (i % 4 == 0 ? " on " : " at ")
+         << i % 97 << '\t' << (kind ? "yes" : "no") << '\n';
+  }
+  return text.str();
+}
+
+class Calibrate : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    folder_ = std::make_unique<TemporaryFolder>();
+    ::setenv("SEMFUSE_CACHE", path("cache").c_str(), 1);
+    std::ofstream(path("reviews.tsv")) << reviews(2400);
+    Arguments arguments = {"train", "--data", path("reviews.tsv"), "--out", path("model"), "--json"};
+    for (const char* setting :
+         {"model.width=16", "model.layers=1", "model.heads=2", "model.feed_forward=16", "text.tokenizer=words",
+          "text.vocabulary=400", "training.epochs=6", "training.batch=32", "training.soft_labels=true"}) {
+      arguments.insert(arguments.end(), {"--set", setting});
+    }
+    trained_ = semfuse_program(arguments);
+    ASSERT_EQ(trained_.exit_code, 0) << trained_.err;
+  }
+  static void TearDownTestSuite() { folder_.reset(); }
+  static std::string path(const std::string& name) { return *folder_ / name; }
+  static std::string model_bytes() { return read_text(path("model/model.safetensors")); }
+  static json json_of(const Arguments& arguments) {
+    const ProcessResult result = semfuse_program(arguments);
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    return json::parse(result.out, nullptr, false);
+  }
+
+  static inline ProcessResult trained_;
+
+ private:
+  static inline std::unique_ptr<TemporaryFolder> folder_;
+};
+
+TEST_F(Calibrate, TrainingDoesItAtItsEnd) {
+  EXPECT_THAT(trained_.err, HasSubstr("are kept apart for judges (data.judge_share = 0.1)"));
+  EXPECT_THAT(trained_.err, HasSubstr("calibrated"));
+  EXPECT_TRUE(fs::exists(path("model/judge-kind.safetensors")));
+  const ProcessResult inspected = semfuse_program({"inspect", path("model")});
+  EXPECT_THAT(inspected.out, HasSubstr("calibrated"));
+  const Arguments generate = {"generate", path("model"), "--n", "30", "--knob", "kind=0"};
+  const ProcessResult mapped = semfuse_program(generate);
+  EXPECT_EQ(mapped.err, "");
+  Arguments raw = generate;
+  raw.emplace_back("--uncalibrated");
+  EXPECT_EQ(semfuse_program(raw).err, "");
+}
+
+TEST_F(Calibrate, MeasuresBeforeAndAfterAndKeepsTheMap) {
+  const std::string before = model_bytes();
+  const Arguments arguments = {"calibrate", path("model"), "--knob", "kind", "--n", "60", "--json"};
+  Arguments dry = arguments;
+  dry.insert(dry.end(), {"--dry-run", "--threads", "1"});
+  const json tried = json_of(dry);
+  EXPECT_EQ(model_bytes(), before);
+  const json result = json_of(arguments);
+  EXPECT_EQ(result, tried);  // For any number of threads.
+  EXPECT_NE(model_bytes(), before);
+  ASSERT_EQ(result["levels"].size(), 11u);
+  EXPECT_EQ(result["n"], 60);
+  EXPECT_EQ(result["map"].size(), 1u);
+  double request = -1.0;
+  for (const json& point : result["map"][0]) {
+    EXPECT_GE(point["request"].get<double>(), request);
+    request = point["request"].get<double>();
+  }
+  EXPECT_LE(result["calibrated"]["mae"].get<double>(), 0.12);
+  const std::string after = model_bytes();
+  json_of(arguments);
+  EXPECT_EQ(model_bytes(), after);
+}
+
+TEST_F(Calibrate, TakesAnyProgramAsJudgeAndLosesNothingWhenItFails) {
+  const std::string before = model_bytes();
+  const auto calibrate = [](const std::string& judge) {
+    return Arguments{"calibrate", path("model"), "--knob", "kind", "--n", "20", "--judge", judge};
+  };
+  expect_refused(calibrate("exit 4"), "failed with exit code 4");
+  expect_refused(calibrate("echo 0.5"), "writes 1 lines for");
+  expect_refused(calibrate("sed s/.*/good/"), "not a number");
+  Arguments slow = calibrate("sleep 60");
+  slow.insert(slow.end(), {"--judge-timeout", "1"});
+  expect_refused(slow, "has not ended after 1 s");
+  expect_refused({"calibrate", path("model"), "--knob", "kin"}, "kind");
+  EXPECT_EQ(model_bytes(), before);
+  Arguments good = calibrate("awk '{ print /good|great|fine/ ? 1 : 0 }'");
+  good.emplace_back("--json");
+  EXPECT_THAT(json_of(good)["judge"].get<std::string>(), HasSubstr("command "));
+}
+
+TEST_F(Calibrate, JudgesAreTrainedAndChecked) {
+  std::ofstream(path("more.tsv")) << reviews(300, 5000);
+  const json trained =
+      json_of({"judge", "train", "--data", path("reviews.tsv"), "--label", "kind", "--out", path("j.st"), "--json"});
+  EXPECT_GT(trained["accuracy"].get<double>(), 0.9);
+  const json checked = json_of({"judge", "check", path("j.st"), "--data", path("more.tsv"), "--json"});
+  EXPECT_GT(checked["accuracy"].get<double>(), 0.9);
+  EXPECT_LT(checked["calibration_error"].get<double>(), 0.05);
+  EXPECT_EQ(checked["texts"], 300);
+  EXPECT_EQ(checked["fingerprint"], trained["fingerprint"]);
+  const json used = json_of(
+      {"calibrate", path("model"), "--knob", "kind", "--n", "20", "--judge", path("j.st"), "--dry-run", "--json"});
+  EXPECT_EQ(used["judge"], trained["fingerprint"]);
+  expect_refused({"judge", "train", "--data", path("reviews.tsv"), "--label", "kind", "--out", path("j.st")},
+                 "is already there");
+  expect_refused({"judge", "check", path("reviews.tsv"), "--data", path("more.tsv")}, "reviews.tsv");
+  expect_refused({"judge", "train", "--data", path("more.tsv"), "--label", "stars", "--out", path("k")}, "stars");
+}
+
+TEST_F(Calibrate, AModelWithoutAMapSaysSoOnce) {
+  std::ofstream(path("few.tsv")) << reviews(200);
+  const ProcessResult result = semfuse_program(
+      {"train", "--data", path("few.tsv"), "--out", path("small"), "--quiet", "--set", "model.width=8", "--set",
+       "model.layers=1", "--set", "model.heads=2", "--set", "training.epochs=1", "--set", "model.feed_forward=8"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_FALSE(fs::exists(path("small/judge-kind.safetensors")));
+  const ProcessResult generated = semfuse_program({"generate", path("small"), "--n", "3", "--knob", "kind=1"});
+  expect_one_error_line(generated, "knob kind is not calibrated");
+  EXPECT_EQ(semfuse_program({"generate", path("small"), "--knob", "kind=1", "--uncalibrated"}).err, "");
+  expect_refused({"calibrate", path("small"), "--knob", "kind"}, "name one with --judge");
+}
+
+}  // namespace
+}  // namespace semfuse
