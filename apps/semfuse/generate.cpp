@@ -11,6 +11,7 @@
 #include "generation/inexact_settings.h"
 #include "generation_text.h"
 #include "grammar_file.h"
+#include "io/quoted_text.h"
 #include "semfuse/checkpoint.h"
 #include "semfuse/error.h"
 #include "semfuse/generator.h"
@@ -119,6 +120,25 @@ void read_controls(const std::vector<std::string>& assignments, ControlOptions& 
   }
 }
 
+// "2" for all knobs, or "polarity=2,length=1" for some; those of rules of a grammar are not known here.
+void read_guidance(const std::optional<std::string>& text, bool has_grammar, GenerationRequest& request) {
+  if (!text || text->find('=') == std::string::npos) {
+    request.guidance = parse_number("--guidance", text).value_or(request.guidance);
+    return;
+  }
+  for (const std::string& part : split_at_commas({*text})) {
+    const std::size_t equals = part.find('=');
+    const std::string knob = part.substr(0, equals);
+    const bool is_set = std::ranges::find(request.knobs, knob, &KnobSetting::knob) != request.knobs.end();
+    if (equals == std::string::npos || !(is_set || has_grammar)) {
+      throw Error(fmt::format("--guidance: {} is no weight of a knob that is set; write a number for all, or {}=2",
+                              quoted_text(part), request.knobs.empty() ? "NAME" : request.knobs.front().knob));
+    }
+    request.knob_guidance.push_back(
+        {.knob = knob, .weight = parse_number("--guidance " + knob, part.substr(equals + 1)).value()});
+  }
+}
+
 GenerationRequest request_of(const Options& options, const LanguageModel& model, const Generator& generator) {
   constexpr std::uint64_t kMost = std::numeric_limits<std::int64_t>::max();
   constexpr std::uint64_t kMostTokens = 100'000;
@@ -149,7 +169,7 @@ GenerationRequest request_of(const Options& options, const LanguageModel& model,
       parse_whole_number("--max-tokens", options.max_tokens, 1, kMostTokens).value_or(request.max_tokens);
   for (const std::string& text : options.knobs) request.knobs.push_back(read_knob(model.options().knobs, text));
   request_row(model.options().knobs, request.knobs);  // Throws if they do not fit together.
-  request.guidance = parse_number("--guidance", options.guidance).value_or(request.guidance);
+  read_guidance(options.guidance, grammar.has_value(), request);
   request.calibrated = !options.uncalibrated;
   read_controls(split_at_commas(options.controls), controls);
   controls.soft_only = options.soft_only;
@@ -301,7 +321,8 @@ Command generate_command(CommandLine& program) {
                   "repeated; `semfuse inspect RUN` lists a model's knobs")
       ->type_name("SETTING");
   app->add_option("--guidance", options->guidance,
-                  "How far past the knobs' settings, 0 to 20; 1: as calibrated, 0: as if nothing were set (1)")
+                  "How far past the knobs' settings, 0 to 20; 1: as calibrated, 0: as if nothing were set (1); "
+                  "polarity=2,length=1 gives knobs weights of their own")
       ->type_name("W");
   app->add_flag("--uncalibrated", options->uncalibrated,
                 "Ask for the settings as they stand, whatever `semfuse calibrate` has found");

@@ -35,19 +35,21 @@ Json choices_json(const std::vector<TokenExplanation::Choice>& choices) {
 
 Json token_json(const GeneratedToken& token) {
   const TokenExplanation& e = *token.explanation;
-  return {{"word", token.word},
-          {"slot", e.slot.empty() ? Json() : Json(e.slot)},
-          {"forced", token.forced},
-          {"model", e.model},
-          {"grammar", e.grammar},
-          {"controls", e.rules},
-          {"sampler", e.sampler},
-          {"removed_by_grammar", e.removed_by_grammar},
-          {"removed_by_controls", e.removed_by_rules},
-          {"removed_by_sampler", e.removed_by_sampler},
-          {"settings", e.settings},
-          {"model_alone", choices_json(e.model_choices)},
-          {"drawn_from", choices_json(e.final_choices)}};
+  Json json = {{"word", token.word},
+               {"slot", e.slot.empty() ? Json() : Json(e.slot)},
+               {"forced", token.forced},
+               {"model", e.model},
+               {"grammar", e.grammar},
+               {"controls", e.rules},
+               {"sampler", e.sampler},
+               {"removed_by_grammar", e.removed_by_grammar},
+               {"removed_by_controls", e.removed_by_rules},
+               {"removed_by_sampler", e.removed_by_sampler},
+               {"settings", e.settings},
+               {"model_alone", choices_json(e.model_choices)},
+               {"drawn_from", choices_json(e.final_choices)}};
+  if (e.unsteered) json["unsteered"] = *e.unsteered;
+  return json;
 }
 
 }  // namespace
@@ -80,10 +82,15 @@ std::string explained(const Terminal& terminal, const Generation& generation) {
   const bool rules_ask = std::ranges::any_of(
       generation.tokens, [](const GeneratedToken& token) { return !token.explanation->settings.empty(); });
   std::string text = terminal.bold(printable(generation.text)) + '\n';
-  Table table({Table::Align::left, Table::Align::left, Table::Align::right, Table::Align::right, Table::Align::right,
-               Table::Align::right, Table::Align::right, Table::Align::left, Table::Align::left});
+  const bool steered = std::ranges::any_of(
+      generation.tokens, [](const GeneratedToken& token) { return token.explanation->unsteered.has_value(); });
+  std::vector<Table::Align> aligned(steered ? 8 : 7, Table::Align::right);
+  aligned[0] = aligned[1] = Table::Align::left;
+  aligned.resize(aligned.size() + 2, Table::Align::left);
+  Table table(aligned);
   std::vector<Table::Cell> header = {{"word"},     {"slot"},  {"model"},   {"grammar"},
                                      {"controls"}, {"drawn"}, {"removed"}, {"the model alone"}};
+  if (steered) header.insert(header.begin() + 2, {"unsteered"});
   if (rules_ask) header.push_back({"setting"});
   table.add(header);
   for (const GeneratedToken& token : generation.tokens) {
@@ -100,6 +107,7 @@ std::string explained(const Terminal& terminal, const Generation& generation) {
                                       number(e.sampler),
                                       number(e.removed_by_grammar + e.removed_by_rules),
                                       {.text = fmt::format("{}", fmt::join(choices, "  ")), .dim = true}};
+    if (steered) cells.insert(cells.begin() + 2, e.unsteered ? number(*e.unsteered) : Table::Cell());
     if (rules_ask) cells.push_back({.text = printable(fmt::format("{}", fmt::join(e.settings, ", ")))});
     table.add(cells);
   }

@@ -67,6 +67,15 @@ class LogitRule {
   virtual RuleOutcome apply(const DecodingStep& step, std::span<double> logits) const = 0;
 };
 
+// How far past its setting one knob is turned, as GenerationRequest::guidance says of all.
+struct KnobGuidance {
+  std::string knob;
+  double weight = 1.0;
+  bool operator==(const KnobGuidance&) const = default;
+};
+
+class LogitSource;  // Internal: a method of steering.
+
 struct GenerationRequest {
   std::string prompt;                              // The text begins with it; read through the grammar.
   std::shared_ptr<const CompiledGrammar> grammar;  // Null: any words. See Generator::compile().
@@ -80,6 +89,11 @@ struct GenerationRequest {
   // Settings become what the model's map of a knob says (semfuse/calibration.h), and guidance that of the map times the
   // one above. False: the model is asked for them as they stand.
   bool calibrated = true;
+  // Knobs with a weight of their own, which goes before `guidance`; those of one weight are read together. For knobs
+  // that pull on each other: p0 · Π (p_k / p0)^w_k costs one reading more for each different weight.
+  std::vector<KnobGuidance> knob_guidance = {};
+  // What the logits are made of, instead of the model as asked with guidance. Null: that.
+  std::shared_ptr<const LogitSource> source;
   // In this order, on what the grammar allows; the repetition penalty comes after them.
   std::vector<std::shared_ptr<const LogitRule>> rules;
   // Most tokens of the text, the prompt included, <eos> not. With a grammar the sentence is closed in time: near the
@@ -103,7 +117,10 @@ struct TokenExplanation {
   };
   std::vector<Choice> model_choices;  // What the model alone would have said, most probable first; at most three.
   std::vector<Choice> final_choices;  // What could have been drawn instead, most probable first; at most three.
-  double model = 0.0;                 // Probability of the chosen token: the model alone,
+  // Of the chosen token, by the model as it was asked, where guidance or a LogitSource then steered it. Its choices are
+  // those above.
+  std::optional<double> unsteered;
+  double model = 0.0;                 // Probability of the chosen token: the model alone, or steered,
   double grammar = 0.0;               // among the tokens that the grammar allows,
   double rules = 0.0;                 // after rules and repetition penalty,
   double sampler = 0.0;               // after temperature, top-k and nucleus: what it was drawn with.

@@ -7,7 +7,9 @@
 
 #include "core/nearest_word.h"
 #include "core/random.h"
+#include "features/knob_index.h"
 #include "generation/guidance.h"
+#include "generation/model_source.h"
 #include "generation/sampler.h"
 #include "generation/word_slot.h"
 #include "io/quoted_text.h"
@@ -19,10 +21,8 @@ namespace semfuse {
 namespace {
 
 constexpr std::size_t kCheapRows = 4;  // Rows of a pass that cost little more than one.
-constexpr std::size_t kStreamBytes = std::size_t{8}
-                                     << 20;  // Of keys and values that a sentence keeps for its requests.
 
-void check(const GenerationRequest& request) {
+void check(const GenerationRequest& request, std::span<const Knob> knobs) {
   const auto require = [](bool good, std::string_view rule) {
     if (!good) throw Error(fmt::format("generation: {}", rule));
   };
@@ -36,35 +36,35 @@ void check(const GenerationRequest& request) {
   require(request.max_tokens > 0, "max-tokens must be above 0");
   require(request.guidance >= 0.0 && request.guidance <= kMostGuidance,
           fmt::format("guidance must be from 0 to {}; 1 is as calibrated", kMostGuidance));
+  for (const KnobGuidance& own : request.knob_guidance) {
+    require(knob_index(knobs, own.knob) < knobs.size(),
+            fmt::format("guidance of {}: is no knob of the model", own.knob));
+    require(own.weight >= 0.0 && own.weight <= kMostGuidance,
+            fmt::format("guidance of {} must be from 0 to {}; 1 is as calibrated", own.knob, kMostGuidance));
+    require(std::ranges::count(request.knob_guidance, own.knob, &KnobGuidance::knob) == 1,
+            fmt::format("guidance of {} is set twice; set it once", own.knob));
+  }
+  require(!request.source || (request.guidance == 1.0 && request.knob_guidance.empty()),
+          "guidance is a method of its own; leave it at 1 where another one steers");
 }
 
 }  // namespace
 
-Draft::Draft(const LanguageModel& model, std::span<const std::size_t> classes, const KnobCells& cells,
-             const GenerationRequest& request, std::span<const KnobSetting> rules, StreamPool& pool)
-    : model_(model),
+Draft::Draft(const ReadModel& model, std::span<const std::size_t> classes, const KnobCells& cells,
+             const GenerationRequest& request, std::span<const KnobSetting> rules, const Workers& workers)
+    : read_model_(model),
+      model_(model.model()),
       classes_(classes),
       request_(request),
       choice_(request, classes),
       guessing_(request, classes),
-      pool_(pool),
-      asked_rows_(model, cells, request, rules) {
-  check(request);
+      workers_(workers),
+      asked_rows_(model_, cells, request, rules) {
+  check(request, model_.options().knobs);
   if (request.grammar) cursor_ = request.grammar->begin();
-  if (ModelAccess::network(model).num_features() > 0 && !ModelAccess::features(model).looks_ahead()) {
-    token_rows_.emplace(ModelAccess::features(model));
-    features_.assign(token_rows_->row().begin(), token_rows_->row().end());
-  }
+  state_ = (request.source ? *request.source : usual_source(request)).open(model, request);
+  text_in(model);
   read_prompt();
-}
-
-Draft::~Draft() {
-  for (std::unique_ptr<TokenStream>& stream : streams_) pool_.give_back(std::move(stream));
-}
-
-void Draft::add_streams(std::vector<TokenStream*>& streams) const {
-  streams.push_back(stream_);
-  if (unasked_ != nullptr) streams.push_back(unasked_);
 }
 
 Generation Draft::take() {
@@ -91,53 +91,54 @@ bool Draft::prepare(const std::function<bool(const GeneratedToken&)>& on_token) 
 }
 
 void Draft::guess(const LogitMemory& memory) {
-  if (unasked_ != nullptr || request_.explain || !request_.rules.empty() || stream_->cache.length() == 0) return;
-  const auto known = std::ranges::mismatch(tokens_, stream_->computed_tokens).in1 - tokens_.begin();
+  TokenStream& stream = *waiting_.front().stream;
+  if (!state_->is_plain() || request_.explain || !request_.rules.empty() || stream.cache.length() == 0) return;
+  const auto known = std::ranges::mismatch(tokens_, stream.computed_tokens).in1 - tokens_.begin();
   const std::size_t most_tokens = std::min(static_cast<std::size_t>(known) + kCheapRows, request_.max_tokens);
   std::optional<GrammarCursor> cursor = cursor_;
-  std::optional<TokenCursor> token_rows = token_rows_;
+  std::optional<TokenCursor> token_rows = texts_.front().reader->token_rows();
   try {
-    while (stream_->tokens.size() < most_tokens) {
-      const std::optional<TokenId> next = likely_next(stream_->tokens, cursor, memory);
+    while (stream.tokens.size() < most_tokens) {
+      const std::optional<TokenId> next = likely_next(stream.tokens, cursor, memory);
       if (!next || *next == Vocabulary::kEos || (cursor && !cursor->advance(*next))) break;
       if (cursor && cursor->settings() != rules_that_hold_) break;
-      stream_->tokens.push_back(*next);
+      stream.tokens.push_back(*next);
       if (token_rows) {
         const std::span<const float> row = token_rows->append(*next);
-        stream_->features.insert(stream_->features.end(), row.begin(), row.end());
+        stream.features.insert(stream.features.end(), row.begin(), row.end());
       }
-      ++stream_->num_guesses;
+      ++stream.num_guesses;
     }
   } catch (const Error&) {  // Of a text that may never be: nothing is left to choose from, or too many readings.
   }
 }
 
-void Draft::choose(Matrix logits, LogitMemory* memory, const std::function<bool(const GeneratedToken&)>& on_token) {
-  if (unasked_ != nullptr) {
-    const auto words = [&](std::size_t row) {  // <pad> and <bos> are never drawn.
-      return std::span(logits.row(row), logits.cols()).subspan(Vocabulary::kEos);
-    };
-    guide(words(1), words(0), guidance_, most_probable({logits.row(0), logits.cols()}));
-    logits = logits.row_range(0, 1);
+void Draft::choose(std::span<const ReadRows> rows, LogitMemory* memory,
+                   const std::function<bool(const GeneratedToken&)>& on_token) {
+  if (!state_->is_plain()) {
+    std::vector<ReadRows> read;
+    for (std::size_t i = 0; i < readings_.size(); ++i) {
+      const ReadRows& all = rows[row_of_reading_[i]];
+      const std::size_t first = all.logits.rows() - readings_[i].num_rows;
+      read.push_back({.logits = all.logits.row_range(first, readings_[i].num_rows),
+                      .hidden = all.hidden.row_range(first, readings_[i].num_rows)});
+    }
+    if (request_.explain) unsteered_.assign(read.front().next().begin(), read.front().next().end());
+    state_->combine({.tokens = tokens_, .allowed = allowed_by(cursor_, result_.words.size())}, read);
+    choose(read.front().next(), on_token);
+    return;
   }
-  const std::vector<TokenId> computed_tokens = stream_->tokens;
-  const TokenStream* const computed = stream_;
+  const Matrix logits = rows.front().logits;
+  const TokenStream* const computed = waiting_.front().stream;
+  const std::vector<TokenId> computed_tokens = computed->tokens;
   const std::size_t first = tokens_.size();
   const auto is_computed = [&] { return std::ranges::mismatch(tokens_, computed_tokens).in1 == tokens_.end(); };
   do {
     const std::span<const float> row(logits.row(tokens_.size() - first), logits.cols());
     if (memory != nullptr) memory->store(tokens_, row);
     choose(row, on_token);
-  } while (is_computed() && prepare(on_token) && is_computed() && stream_ == computed);
-}
-
-float Draft::most_probable(std::span<const float> logits) {
-  const TokenSet* allowed = allowed_by(cursor_, result_.words.size());
-  float most = -INFINITY;
-  for (std::size_t id = Vocabulary::kEos; id < logits.size(); ++id) {
-    if (allowed == nullptr || allowed->contains(static_cast<TokenId>(id))) most = std::max(most, logits[id]);
-  }
-  return most;
+  } while (is_computed() && prepare(on_token) && is_computed() && waiting_.front().stream == computed &&
+           state_->is_plain());
 }
 
 const TokenSet* Draft::allowed_by(std::optional<GrammarCursor>& cursor, std::size_t num_words) const {
@@ -173,7 +174,8 @@ void Draft::choose(std::span<const float> logits, const std::function<bool(const
   if (request_.explain) {
     const std::vector<TokenProbability> distribution = choice_.distribution(step, logits, cells_);
     drawn = drawn_from(distribution, uniform);
-    explanation = choice_.explain(step, distribution, drawn.id);
+    explanation = choice_.explain(step, distribution, drawn.id, unsteered_);
+    unsteered_.clear();
     explanation->settings = asked_rows_.names(rules_that_hold_);
     if (allowed != nullptr) {
       explanation->slot = slot_name(slot_of(*allowed, classes_), model_.feature_bank().lexicon());
@@ -233,60 +235,42 @@ std::string Draft::what_fits() {
   return cursor_ ? fmt::format("; what could: {}", fmt::join(cursor_->expected(), ", ")) : std::string();
 }
 
+Draft::ModelText& Draft::text_in(const ReadModel& model) {
+  const auto found = std::ranges::find(texts_, &model, &ModelText::model);
+  if (found != texts_.end()) return *found;
+  ModelWorker& worker = workers_(model);
+  texts_.push_back(
+      {.model = &model, .worker = &worker, .reader = std::make_unique<TextReader>(model.model(), worker.streams)});
+  return texts_.back();
+}
+
 void Draft::choose_streams() {
-  read_features();
   if (cursor_) rules_that_hold_ = cursor_->settings();
   const RequestRows::Asked& asked = asked_rows_.asked(rules_that_hold_);
-  stream_ = &stream_asked(asked.row);
   cells_ = asked.cells;
-  guidance_ = asked.guidance;
-  const bool guided = guidance_ != 1.0 && !stream_->request.empty();
-  unasked_ = guided ? &stream_asked({}) : nullptr;
-}
-
-void Draft::read_features() {
-  const std::size_t num_features = ModelAccess::network(model_).num_features();
-  if (num_features == 0) return;
-  if (!token_rows_) {
-    features_ = ModelAccess::features(model_).prefix_rows(std::span(tokens_).subspan(1)).values;
-    return;
+  readings_.clear();
+  row_of_reading_.clear();
+  waiting_.clear();
+  state_->add_readings(tokens_, asked, readings_);
+  for (Reading& reading : readings_) {
+    if (reading.model == nullptr) reading.model = &read_model_;
+    text_in(*reading.model);
   }
-  for (std::size_t t = features_.size() / num_features; t < tokens_.size(); ++t) {
-    const std::span<const float> row = token_rows_->append(tokens_[t]);
-    features_.insert(features_.end(), row.begin(), row.end());
-  }
-}
-
-std::size_t Draft::most_streams() const {
-  const ModelOptions& options = model_.options();
-  const std::size_t bytes = 2 * options.layers * options.width * sizeof(float) * tokens_.size();
-  return std::max<std::size_t>(2, kStreamBytes / bytes);
-}
-
-TokenStream& Draft::stream_asked(const std::vector<float>& request) {
-  auto found = std::ranges::find_if(streams_, [&](const auto& stream) { return stream->request == request; });
-  if (found == streams_.end()) {
-    while (streams_.size() >= most_streams()) {
-      pool_.give_back(std::move(streams_.back()));
-      streams_.pop_back();
+  for (ModelText& text : texts_) text.reader->begin(tokens_);
+  for (const Reading& reading : readings_) {
+    ModelText& text = text_in(*reading.model);
+    const auto same = [&](const Waiting& waiting) {
+      return waiting.worker == text.worker && waiting.stream->request == reading.request;
+    };
+    auto found = std::ranges::find_if(waiting_, same);
+    if (found == waiting_.end()) {
+      TokenStream& stream = text.reader->read(reading.request, 1 + result_.prompt_tokens);
+      found = waiting_.insert(waiting_.end(), {.worker = text.worker, .stream = &stream});
     }
-    found = streams_.insert(streams_.end(), pool_.take());
-    (*found)->request = request;
-    (*found)->num_shared = 1 + result_.prompt_tokens;
+    // Rows of earlier tokens come as those of guesses do.
+    found->stream->num_guesses = std::max(found->stream->num_guesses, reading.num_rows - 1);
+    row_of_reading_.push_back(static_cast<std::size_t>(found - waiting_.begin()));
   }
-  std::rotate(streams_.begin(), found, found + 1);
-  TokenStream& stream = *streams_.front();
-  // It has the beginning of this text already, and perhaps guesses; rows that look ahead may have changed.
-  const std::size_t kept = token_rows_ ? stream.tokens.size() - stream.num_guesses : 0;
-  const std::size_t num_features = ModelAccess::network(model_).num_features();
-  stream.tokens.resize(kept);
-  stream.features.resize(kept * num_features);
-  stream.num_unchanged = std::min(kept, stream.num_certain);
-  stream.tokens.insert(stream.tokens.end(), tokens_.begin() + static_cast<std::ptrdiff_t>(kept), tokens_.end());
-  stream.features.insert(stream.features.end(), features_.begin() + static_cast<std::ptrdiff_t>(kept * num_features),
-                         features_.end());
-  stream.num_guesses = 0;
-  return stream;
 }
 
 void Draft::append(GeneratedToken token, const std::function<bool(const GeneratedToken&)>& on_token) {

@@ -30,20 +30,31 @@ bool guessing_helps(const LanguageModel& model) {
          model.vocabulary().size() <= LogitMemory::kLargestVocabulary;
 }
 
-// What a thread needs to work on its streams; kept from one call to the next.
+// What a thread needs to work on its texts; kept from one call to the next.
 struct Worker {
-  Worker(const LanguageModel& model, const InferenceWeights& weights)
-      : pass(weights, kPrefixBytes), memory(model.vocabulary().size()), streams(ModelAccess::network(model)) {}
+  explicit Worker(const ReadModel& model) : memory(model.model().vocabulary().size()) {
+    models.emplace(&model, own(model));
+  }
 
-  IncrementalPass pass;
+  // Of one of the models that texts are read with. Sources may be gone after a call, so theirs are forgotten then.
+  ModelWorker& of(const ReadModel& model) {
+    const auto [found, added] = models.try_emplace(&model);
+    if (added) found->second = own(model);
+    return *found->second;
+  }
+  void forget_all_but(const ReadModel& model) {
+    std::erase_if(models, [&](const auto& entry) { return entry.first != &model; });
+  }
+
   LogitMemory memory;
-  StreamPool streams;
-};
 
-InferenceWeights inference_weights(const LanguageModel& model) {
-  ThreadPool pool(1);
-  return {ModelAccess::network(model), ModelAccess::weights(model), pool};
-}
+ private:
+  static std::unique_ptr<ModelWorker> own(const ReadModel& model) {
+    return std::make_unique<ModelWorker>(model, kPrefixBytes);
+  }
+
+  std::map<const ReadModel*, std::unique_ptr<ModelWorker>> models;
+};
 
 }  // namespace
 
@@ -51,7 +62,7 @@ struct Generator::State {
   State(const LanguageModel& language_model, std::size_t num_threads)
       : model(language_model),
         threads(num_threads),
-        weights(inference_weights(model)),
+        read_model(model),
         classes(word_classes(model.vocabulary(), model.feature_bank().lexicon())),
         fingerprint(token_surfaces(model).fingerprint()),
         cells(model),
@@ -59,7 +70,7 @@ struct Generator::State {
 
   const LanguageModel& model;
   std::size_t threads;
-  InferenceWeights weights;
+  ReadModel read_model;
   std::vector<std::size_t> classes;
   std::uint64_t fingerprint;  // Of the vocabulary, as grammars have it.
   KnobCells cells;
@@ -76,12 +87,13 @@ struct Generator::State {
 
   std::unique_ptr<Worker> take_worker() {
     const std::lock_guard lock(mutex);
-    if (idle.empty()) return std::make_unique<Worker>(model, weights);
+    if (idle.empty()) return std::make_unique<Worker>(read_model);
     std::unique_ptr<Worker> worker = std::move(idle.back());
     idle.pop_back();
     return worker;
   }
   void give_back(std::unique_ptr<Worker> worker) {
+    worker->forget_all_but(read_model);
     const std::lock_guard lock(mutex);
     idle.push_back(std::move(worker));
   }
@@ -111,6 +123,50 @@ class RuleSettings {
   std::span<const Knob> knobs_;
   std::mutex mutex_;
   std::map<const CompiledGrammar*, std::vector<KnobSetting>> read_;
+};
+
+// The passes that drafts wait for, one of each model.
+class Passes {
+ public:
+  void clear() { passes_.clear(); }
+
+  void add(std::span<const Draft::Waiting> waiting) {
+    for (const Draft::Waiting& each : waiting) of(each.worker).streams.push_back(each.stream);
+  }
+
+  void run() {
+    for (OnePass& pass : passes_) pass.logits = pass.worker->pass.run(pass.streams);
+  }
+
+  // What streams that were added came to; to be asked for in the order of adding. Valid until the next call.
+  std::span<const ReadRows> take(std::span<const Draft::Waiting> waiting) {
+    rows_.clear();
+    for (const Draft::Waiting& each : waiting) {
+      OnePass& pass = of(each.worker);
+      const std::size_t num_rows = each.stream->num_guesses + 1;
+      rows_.push_back({.logits = pass.logits.row_range(pass.first_row, num_rows),
+                       .hidden = pass.worker->pass.hidden().row_range(pass.first_row, num_rows)});
+      pass.first_row += num_rows;
+    }
+    return rows_;
+  }
+
+ private:
+  struct OnePass {
+    ModelWorker* worker;
+    std::vector<TokenStream*> streams;
+    Matrix logits;
+    std::size_t first_row = 0;
+  };
+  OnePass& of(ModelWorker* worker) {
+    const auto found = std::ranges::find(passes_, worker, &OnePass::worker);
+    if (found != passes_.end()) return *found;
+    passes_.push_back({.worker = worker, .streams = {}, .logits = {}});
+    return passes_.back();
+  }
+
+  std::vector<OnePass> passes_;
+  std::vector<ReadRows> rows_;
 };
 
 // What a callback threw; not an Error of the sentence, whatever it is.
@@ -170,7 +226,8 @@ std::vector<Generation> Generator::generate(std::span<const GenerationRequest> r
     };
     std::unique_ptr<Worker> worker = s.take_worker();
     std::vector<Slot> slots;
-    std::vector<TokenStream*> waiting;
+    const auto worker_of = [&](const ReadModel& model) -> ModelWorker& { return worker->of(model); };
+    Passes passes;
     const auto fail = [&](const Slot& slot, const Error& error) {
       if (slot.draft) results[slot.request] = slot.draft->take();
       results[slot.request].finish = Generation::Finish::failed;
@@ -183,8 +240,8 @@ std::vector<Generation> Generator::generate(std::span<const GenerationRequest> r
         Slot slot{.request = index, .draft = nullptr, .on_token = callback_of(index)};
         try {
           s.check_vocabulary(requests[index]);
-          slot.draft = std::make_unique<Draft>(s.model, s.classes, s.cells, requests[index],
-                                               rules.of(requests[index].grammar.get()), worker->streams);
+          slot.draft = std::make_unique<Draft>(s.read_model, s.classes, s.cells, requests[index],
+                                               rules.of(requests[index].grammar.get()), worker_of);
           slots.push_back(std::move(slot));
         } catch (const Error& error) {
           fail(slot, error);
@@ -201,22 +258,20 @@ std::vector<Generation> Generator::generate(std::span<const GenerationRequest> r
       });
       if (slots.empty() && next.load() >= requests.size()) break;
       if (slots.empty()) continue;
-      waiting.clear();
       // A pass of one stream waits for the weights to arrive: a few more tokens cost it little.
       LogitMemory* const memory = slots.size() == 1 && s.may_guess ? &worker->memory : nullptr;
       if (memory != nullptr) slots.front().draft->guess(*memory);
-      for (const Slot& slot : slots) slot.draft->add_streams(waiting);
-      const Matrix logits = worker->pass.run(waiting);
-      std::size_t first_row = 0;
+      passes.clear();
+      for (const Slot& slot : slots) passes.add(slot.draft->waiting());
+      passes.run();
       for (Slot& slot : slots) {
-        const std::size_t rows = slot.draft->num_rows();
+        const std::span<const ReadRows> rows = passes.take(slot.draft->waiting());
         try {
-          slot.draft->choose(logits.row_range(first_row, rows), memory, slot.on_token);
+          slot.draft->choose(rows, memory, slot.on_token);
         } catch (const Error& error) {
           fail(slot, error);
           slot.draft.reset();
         }
-        first_row += rows;
       }
       std::erase_if(slots, [](const Slot& slot) { return slot.draft == nullptr; });
     }

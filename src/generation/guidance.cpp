@@ -25,11 +25,25 @@ double log_sum(const Values& values, const Counts& counts) {
   return largest + std::log(sum);
 }
 
+// Lets plausible tokens share as guided what they have as asked, and no other have more than that. `asked_sum` is of
+// all tokens.
+template <typename Values>
+void hold_plausible(const Values& asked, double asked_sum, double most, std::vector<double>& guided) {
+  const double least = most + std::log(kPlausible);
+  const auto is_plausible = [&](std::size_t i) { return asked[i] >= least; };
+  const double shift = log_sum(asked, is_plausible) - asked_sum - log_sum(guided, is_plausible);
+  for (std::size_t i = 0; i < guided.size(); ++i)
+    guided[i] = is_plausible(i) ? guided[i] + shift : std::min(guided[i], asked[i] - asked_sum);
+}
+
+bool all(std::size_t) {
+  return true;
+}
+
 }  // namespace
 
 void guide(std::span<const float> unasked, std::span<float> asked, double guidance, float most) {
   assert(unasked.size() == asked.size() && !asked.empty());
-  const auto all = [](std::size_t) { return true; };
   const double unasked_sum = log_sum(unasked, all);
   const double asked_sum = log_sum(asked, all);
   std::vector<double> guided;
@@ -37,14 +51,35 @@ void guide(std::span<const float> unasked, std::span<float> asked, double guidan
     const double p0 = unasked[i] - unasked_sum;
     guided.push_back(p0 + guidance * (asked[i] - asked_sum - p0));
   }
-  if (guidance > 1.0) {
-    const double least = most + std::log(kPlausible);
-    const auto is_plausible = [&](std::size_t i) { return asked[i] >= least; };
-    const double shift = log_sum(asked, is_plausible) - asked_sum - log_sum(guided, is_plausible);
-    for (std::size_t i = 0; i < asked.size(); ++i)
-      guided[i] = is_plausible(i) ? guided[i] + shift : std::min(guided[i], asked[i] - asked_sum);
-  }
+  if (guidance > 1.0) hold_plausible(asked, asked_sum, most, guided);
   std::ranges::transform(guided, asked.begin(), [](double logit) { return static_cast<float>(logit); });
+}
+
+void guide(std::span<float> logits, std::span<const GuidedPart> parts,
+           const std::function<bool(std::size_t)>& may_stand) {
+  const double sum = log_sum(logits, all);
+  std::vector<double> asked;
+  for (const float logit : logits) asked.push_back(logit - sum);
+  std::vector<double> guided = asked;
+  bool beyond = false;
+  for (const GuidedPart& part : parts) {
+    assert(part.logits.size() == logits.size());
+    const double part_sum = log_sum(part.logits, all);
+    for (std::size_t i = 0; i < logits.size(); ++i) {
+      const double change = (part.logits[i] - part_sum) - (logits[i] - sum);
+      asked[i] += change;
+      guided[i] += part.weight * change;
+    }
+    beyond = beyond || part.weight > 1.0;
+  }
+  if (beyond) {
+    double most = -INFINITY;
+    for (std::size_t i = 0; i < asked.size(); ++i) {
+      if (may_stand(i)) most = std::max(most, asked[i]);
+    }
+    hold_plausible(asked, log_sum(asked, all), most, guided);
+  }
+  std::ranges::transform(guided, logits.begin(), [](double logit) { return static_cast<float>(logit); });
 }
 
 }  // namespace semfuse

@@ -1,6 +1,8 @@
 // Guidance: how far past their setting knobs are turned.
 #pragma once
 
+#include <cstddef>
+#include <functional>
 #include <span>
 
 namespace semfuse {
@@ -14,5 +16,17 @@ constexpr double kMostGuidance = 20.0;
 // noise: so guidance leaves the language no more often than the model as asked. The spans are of the same tokens;
 // `most` is the logit, as asked, of the most probable one that may be drawn.
 void guide(std::span<const float> unasked, std::span<float> asked, double guidance, float most);
+
+// Logits of a model that is asked for some of the knobs, and how far past their settings these are turned.
+struct GuidedPart {
+  std::span<const float> logits;
+  double weight;
+};
+
+// The same for knobs of different weights: `logits`, with nothing asked, become those of p0 · Π (p_k / p0)^w_k. As
+// asked then means every weight 1, and where one is above 1 the same tokens are plausible; `may_stand` says which
+// tokens may be drawn.
+void guide(std::span<float> logits, std::span<const GuidedPart> parts,
+           const std::function<bool(std::size_t)>& may_stand);
 
 }  // namespace semfuse

@@ -27,8 +27,9 @@ const RequestRows::Asked& RequestRows::asked(const std::vector<std::size_t>& rul
 
 std::vector<std::string> RequestRows::names(const std::vector<std::size_t>& rule_settings) const {
   std::vector<std::string> names;
-  if (request_.guidance == 0.0) return names;
-  for (const KnobSetting& setting : held(rule_settings)) names.push_back(to_string(model_.options().knobs, setting));
+  for (const KnobSetting& setting : held(rule_settings)) {
+    if (guidance_of(setting.knob) != 0.0) names.push_back(to_string(model_.options().knobs, setting));
+  }
   return names;
 }
 
@@ -43,15 +44,37 @@ std::vector<KnobSetting> RequestRows::held(const std::vector<std::size_t>& rule_
   return settings;
 }
 
+double RequestRows::guidance_of(const std::string& knob) const {
+  const auto own = std::ranges::find(request_.knob_guidance, knob, &KnobGuidance::knob);
+  return own != request_.knob_guidance.end() ? own->weight : request_.guidance;
+}
+
 RequestRows::Asked RequestRows::asked_by(std::span<const KnobSetting> settings) const {
   const std::vector<Knob>& knobs = model_.options().knobs;
-  std::vector<float> row = request_row(knobs, settings);  // Throws for settings that the knobs do not take.
-  if (settings.empty() || request_.guidance == 0.0) return {};
-  Asked asked{.row = std::move(row), .cells = cells_.of(settings), .guidance = request_.guidance};
-  if (!request_.calibrated || model_.calibration().empty()) return asked;
-  const CalibratedRequest mapped = calibrated(knobs, model_.calibration(), settings);
-  asked.row = request_row(knobs, mapped.settings);
-  asked.guidance = std::min(request_.guidance * mapped.guidance, kMostGuidance);
+  request_row(knobs, settings);  // Throws for what the knobs do not take, also if it counts for nothing.
+  const bool mapped = request_.calibrated && !model_.calibration().empty();
+  const auto as_measured = [&](std::span<const KnobSetting> some) {
+    if (mapped) return calibrated(knobs, model_.calibration(), some);
+    return CalibratedRequest{.settings = {some.begin(), some.end()}};
+  };
+  const CalibratedRequest together = as_measured(settings);
+  std::vector<KnobSetting> stated, held;
+  std::map<double, std::vector<KnobSetting>> by_weight;
+  for (std::size_t i = 0; i < settings.size(); ++i) {
+    const double weight = guidance_of(settings[i].knob);
+    if (weight == 0.0) continue;
+    const bool alone = !request_.knob_guidance.empty();
+    const double measured = alone ? as_measured(settings.subspan(i, 1)).guidance : together.guidance;
+    stated.push_back(settings[i]);
+    held.push_back(together.settings[i]);
+    by_weight[std::min(weight * measured, kMostGuidance)].push_back(held.back());
+  }
+  if (held.empty()) return {};
+  Asked asked{.row = request_row(knobs, held), .cells = cells_.of(stated), .guidance = by_weight.begin()->first};
+  if (by_weight.size() == 1) return asked;
+  for (const auto& [weight, part] : by_weight) {
+    asked.parts.push_back({.row = request_row(knobs, part), .weight = weight});
+  }
   return asked;
 }
 

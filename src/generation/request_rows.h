@@ -20,10 +20,16 @@ class RequestRows {
   RequestRows(const LanguageModel& model, const KnobCells& cells, const GenerationRequest& request,
               std::span<const KnobSetting> rules);
 
+  // Knobs of one guidance weight.
+  struct Part {
+    std::vector<float> row;
+    double weight;
+  };
   struct Asked {
     std::vector<float> row;             // Empty if nothing is asked for.
     const TokenCells* cells = nullptr;  // What tokens say of it; null if nothing is asked for that they speak of.
-    double guidance = 1.0;              // The request's, times what the model's calibration takes.
+    double guidance = 1.0;              // Of the whole row: the request's, times what the model's calibration takes.
+    std::vector<Part> parts = {};       // If weights differ: the row cut by them.
   };
   // Where rules have these settings (as GrammarCursor::settings() says). Valid as long as the object.
   const Asked& asked(const std::vector<std::size_t>& rule_settings);
@@ -35,6 +41,7 @@ class RequestRows {
   // Those of knobs that are not set to different values.
   std::vector<KnobSetting> held(const std::vector<std::size_t>& rule_settings) const;
   Asked asked_by(std::span<const KnobSetting> settings) const;
+  double guidance_of(const std::string& knob) const;
 
   const LanguageModel& model_;
   const KnobCells& cells_;

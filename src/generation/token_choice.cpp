@@ -126,7 +126,7 @@ double probability_of(std::span<const TokenProbability> distribution, TokenId id
 }  // namespace
 
 TokenExplanation TokenChoice::explain(const DecodingStep& step, std::span<const TokenProbability> distribution,
-                                      TokenId chosen) const {
+                                      TokenId chosen, std::span<const float> unsteered) const {
   const auto word = [&](TokenId id) { return id == Vocabulary::kEos ? "<eos>" : step.vocabulary.word(id); };
   const std::vector<double> model = softmax(model_);
   const std::vector<double> grammar = softmax(allowed_);
@@ -134,8 +134,16 @@ TokenExplanation TokenChoice::explain(const DecodingStep& step, std::span<const 
   const auto index = static_cast<std::size_t>(chosen);
 
   TokenExplanation result;
-  for (const auto& [id, probability] : sampling_distribution(model_, {.top_k = kChoicesShown})) {
-    result.model_choices.push_back({word(id), model[static_cast<std::size_t>(id)]});
+  std::vector<double> alone_logits = model_;
+  std::vector<double> alone = model;
+  if (!unsteered.empty()) {
+    alone_logits.assign(unsteered.begin(), unsteered.end());
+    alone_logits[Vocabulary::kPad] = alone_logits[Vocabulary::kBos] = -INFINITY;
+    alone = softmax(alone_logits);
+    result.unsteered = alone[index];
+  }
+  for (const auto& [id, probability] : sampling_distribution(alone_logits, {.top_k = kChoicesShown})) {
+    result.model_choices.push_back({word(id), alone[static_cast<std::size_t>(id)]});
   }
   for (const auto& [id, probability] : distribution.first(std::min(kChoicesShown, distribution.size()))) {
     result.final_choices.push_back({word(id), probability});

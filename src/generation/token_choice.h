@@ -34,9 +34,10 @@ class TokenChoice {
   // Names of rules that found nothing of what they ask for, in any distribution so far.
   const std::set<std::string, std::less<>>& unmet() const { return unmet_; }
 
-  // Of the last distribution, how it came about, for the token that was drawn from it.
-  TokenExplanation explain(const DecodingStep& step, std::span<const TokenProbability> distribution,
-                           TokenId chosen) const;
+  // Of the last distribution, how it came about, for the token that was drawn from it. `unsteered` are the model's
+  // logits before a source changed them; empty: none did.
+  TokenExplanation explain(const DecodingStep& step, std::span<const TokenProbability> distribution, TokenId chosen,
+                           std::span<const float> unsteered = {}) const;
 
  private:
   void apply_rules(const DecodingStep& step, std::span<const float> logits);

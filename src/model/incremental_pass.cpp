@@ -167,6 +167,7 @@ Matrix IncrementalPass::run(std::span<TokenStream* const> streams) {
     }
   }
   weights_.head.forward(wanted, logits);
+  hidden_ = wanted;
   return logits;
 }
 

@@ -44,6 +44,8 @@ class IncrementalPass {
   // For each stream in turn, num_guesses + 1 rows of logits: those after each of its last num_guesses + 1 tokens. A
   // stream's first pass must have more tokens than guesses. Valid until the next call.
   Matrix run(std::span<TokenStream* const> streams);
+  // The states that the last run's logits were computed from, [rows, width]; valid as long as these.
+  ConstMatrix hidden() const { return hidden_; }
 
  private:
   bool causal() const { return network_.options().attention == AttentionMask::causal; }
@@ -57,6 +59,7 @@ class IncrementalPass {
   const Network& network_;
   PositionTable positions_;
   Workspace workspace_;
+  ConstMatrix hidden_;
   PrefixTree prefixes_;         // The numbers of a token: its keys and values, then its hidden state.
   std::vector<float> numbers_;  // Of one token, on their way into the tree.
   std::vector<float> key_;
