@@ -16,7 +16,8 @@ namespace semfuse {
 namespace {
 
 // How guidance goes on where requests end.
-constexpr std::array kGuidance = {1.0, 1.25, 1.5, 2.0, 3.0};
+constexpr std::array kGuidance = {1.0, 1.25, 1.5, 2.0, 3.0, 5.0};
+constexpr std::size_t kCorrections = 2;           // Rounds after the first.
 constexpr std::size_t kDistributionRequests = 6;  // Of a label, the others sharing the rest.
 constexpr std::size_t kDistributionLevels = 12;
 constexpr double kTolerance = 0.015;  // Of the range: what nothing reaches is not worth more guidance.
@@ -168,12 +169,15 @@ class ValueMap {
       for (double place = path_.top() + 1.0; place <= path_.last(); ++place) places.push_back(place);
     }
     if (!measure(places)) return false;
-    // Where the map leads, once more.
-    places.clear();
-    const ResponseCurve before = curve();
-    for (std::size_t level = is_distribution() ? 1 : 0; level < path_levels(); ++level)
-      places.push_back(inverse(before, place_of(knob_, level, path_levels())));
-    return measure(places);
+    // Where the map leads, once more: there the curve must be right.
+    for (std::size_t round = 0; round < kCorrections; ++round) {
+      places.clear();
+      const ResponseCurve before = curve();
+      for (std::size_t level = is_distribution() ? 1 : 0; level < path_levels(); ++level)
+        places.push_back(inverse(before, place_of(knob_, level, path_levels())));
+      if (!measure(places)) return false;
+    }
+    return true;
   }
 
   std::vector<CalibrationPoint> points() const {
@@ -260,9 +264,9 @@ std::optional<CalibrationResult> calibrate_knob(const LanguageModel& model, cons
   Measurement measurement(model, knob, judge, options);
   const bool is_distribution = knob.kind == KnobKind::distribution;
   const std::size_t of_ends = 2 * (kGuidance.size() - 1);
-  measurement.expect(is_distribution
-                         ? knob.num_values() * (2 * kDistributionRequests + of_ends / 2) + 2 * kDistributionLevels
-                         : 3 * options.levels + of_ends);
+  measurement.expect(is_distribution ? knob.num_values() * ((1 + kCorrections) * kDistributionRequests + of_ends / 2) +
+                                           2 * kDistributionLevels
+                                     : (2 + kCorrections) * options.levels + of_ends);
   CalibrationResult result;
   result.map.judge = judge != nullptr ? judge->fingerprint() : "text";
   result.map.n = options.n;

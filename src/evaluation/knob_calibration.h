@@ -42,7 +42,7 @@ struct CalibrateOptions {
 // Texts are sampled freely at temperature 1. `judge` says how they turned out; null for a knob that texts show by
 // themselves. A path leads through all requests, with guidance 1, and past its ends on with more guidance: what comes
 // of its points is smoothed and made monotone, and inverted. So a level takes the smallest guidance that reaches it,
-// and one that nothing reaches what comes closest. A second round measures where the map leads and corrects it. The
+// and one that nothing reaches what comes closest. Two more rounds measure where the map leads and correct it. The
 // model's own map of the knob does not count. Nothing if go_on said no. Throws Error as generator and judge do.
 std::optional<CalibrationResult> calibrate_knob(const LanguageModel& model, const Knob& knob, const Judge* judge,
                                                 const CalibrateOptions& options);

@@ -6,8 +6,9 @@
 namespace semfuse {
 namespace {
 
-// In steps of the path: what is nearer than this counts for a point too.
-constexpr double kBandwidth = 1.5;
+// In steps of the path: what is nearer than this counts for a point too. Wider would smooth away what is so: of each
+// step of a request a model knows by itself what it means.
+constexpr double kBandwidth = 0.8;
 
 struct Block {
   double sum = 0.0;  // Of weighted values.
