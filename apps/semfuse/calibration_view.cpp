@@ -58,12 +58,12 @@ void calibrate_labels(const TrainingRun& run, bool quiet, std::size_t threads, b
     try {
       StudyProgress progress(quiet);
       const TrainedJudge trained = train_run_judge(experiment, knob);
-      write_atomically(files.judge(knob.name), trained.judge.bytes());
       if (const std::string doubts = judge_doubts(knob, trained.quality); !doubts.empty()) {
         notify(printable(fmt::format(
             "knob {} is not calibrated: {}; name a better one with `semfuse calibrate --judge`", knob.name, doubts)));
         continue;
       }
+      write_atomically(files.judge(knob.name), trained.judge.bytes());
       Checkpoint checkpoint = load_checkpoint(files.model());
       CalibrateOptions options{.n = texts_a_point(run), .seed = experiment.seed, .threads = threads};
       options.go_on = [&](double done) {
