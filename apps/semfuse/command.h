@@ -36,5 +36,6 @@ Command log_command(CommandLine& program);
 Command verify_command(CommandLine& program);
 Command export_command(CommandLine& program);
 Command tokenize_command(CommandLine& program);
+Command steer_command(CommandLine& program);
 
 }  // namespace semfuse

@@ -17,6 +17,7 @@
 #include "semfuse/generator.h"
 #include "semfuse/paper_controls.h"
 #include "settings.h"
+#include "steering_flags.h"
 #include "terminal.h"
 
 namespace semfuse {
@@ -38,6 +39,7 @@ struct Options {
   std::vector<std::string> knobs;
   std::optional<std::string> guidance;
   bool uncalibrated = false;
+  SteeringFlags steering;
   std::vector<std::string> controls;
   bool soft_only = false;
   std::optional<std::string> alpha;
@@ -234,7 +236,8 @@ class RequestSource {
 int generate(const Options& options) {
   const Checkpoint checkpoint = load_checkpoint(options.run);
   const Generator generator(checkpoint.model, parse_threads(options.threads));
-  const GenerationRequest request = request_of(options, checkpoint.model, generator);
+  GenerationRequest request = request_of(options, checkpoint.model, generator);
+  const SteeringFlags::Generate generate_all = options.steering.apply_to(request, checkpoint.model, generator);
   for (const std::string& line : inexact_settings(checkpoint.model, request)) notify(line);
   RequestSource source(request,
                        parse_whole_number("--n", options.n, 0, std::numeric_limits<std::int64_t>::max()).value(),
@@ -247,7 +250,7 @@ int generate(const Options& options) {
   std::string error;
   std::vector<GenerationRequest> requests;
   for (bool first = true; source.next(requests); first = false) {
-    const std::vector<Generation> generations = generator.generate(requests);
+    const std::vector<Generation> generations = generate_all(requests);
     if (!options.from_input &&
         std::ranges::all_of(generations, [](const Generation& each) { return each.error.has_value(); })) {
       throw Error(*generations.front().error);
@@ -326,6 +329,7 @@ Command generate_command(CommandLine& program) {
       ->type_name("W");
   app->add_flag("--uncalibrated", options->uncalibrated,
                 "Ask for the settings as they stand, whatever `semfuse calibrate` has found");
+  options->steering.add_to(*app);
   app->heading("Sampling");
   app->add_option("--temperature", options->temperature, "Divides the logits; 0 is greedy (1)")->type_name("T");
   app->add_option("--top-k", options->top_k, "Keep the K most probable tokens; 0: all (0)")->type_name("K");

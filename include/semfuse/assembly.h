@@ -53,4 +53,9 @@ Assembly assemble(const Experiment& experiment, std::size_t threads = 0, const D
 ExperimentData validation_data(const Experiment& experiment, const LanguageModel& model, std::size_t threads = 0,
                                const DataProgress& on_progress = {});
 
+// All texts of training files as `model` reads them, as `train`, with what they show of one knob, which need not be the
+// model's; of `data` the files and how they are read. Throws Error like assemble().
+ExperimentData labelled_data(const DataOptions& data, const LanguageModel& model, const Knob& knob,
+                             std::size_t threads = 0, const DataProgress& on_progress = {});
+
 }  // namespace semfuse

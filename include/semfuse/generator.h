@@ -74,7 +74,7 @@ struct KnobGuidance {
   bool operator==(const KnobGuidance&) const = default;
 };
 
-class LogitSource;  // Internal: a method of steering.
+class LogitSource;  // A method of steering: see steering.h.
 
 struct GenerationRequest {
   std::string prompt;                              // The text begins with it; read through the grammar.

@@ -184,4 +184,20 @@ ExperimentData validation_data(const Experiment& experiment, const LanguageModel
   return data_of(prepared, experiment.data);
 }
 
+ExperimentData labelled_data(const DataOptions& data, const LanguageModel& model, const Knob& knob, std::size_t threads,
+                             const DataProgress& on_progress) {
+  if (model.tokenizer() == nullptr) throw Error(kNoTokenizer);
+  Experiment experiment;
+  experiment.data = data;
+  experiment.data.val = data.train;  // Nothing is measured, so all texts are for training.
+  experiment.data.held_out.clear();
+  experiment.model = model.options();
+  experiment.model.knobs = {knob};
+  PreparationOptions options = preparation_of(experiment, model.feature_bank(), threads, on_progress);
+  options.given = *model.tokenizer();
+  PreparedData prepared = prepare(options);
+  prepared.report.val_left_out = 0;
+  return data_of(prepared, experiment.data);
+}
+
 }  // namespace semfuse

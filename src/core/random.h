@@ -21,7 +21,8 @@ enum class RandomPurpose : std::uint64_t {
   identity_dropout = 8,
   requests = 9,
   polarity_jitter = 10,
-  soft_labels = 11
+  soft_labels = 11,
+  steering = 12
 };
 
 // A bijection of 64 bits in which every input bit reaches every output bit (the finaliser of SplitMix64).

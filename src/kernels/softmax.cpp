@@ -79,6 +79,20 @@ float SigmoidCrossEntropy(float* z, const float* target, std::size_t size, float
   return hn::GetLane(hn::SumOfLanes(d, total));
 }
 
+void TiltLogits(float* logits, const float* z, std::size_t size, float yes, float no, float weight) {
+  const Tag d;
+  const Vector share_yes = hn::Set(d, yes);
+  const Vector share_no = hn::Set(d, no);
+  const Vector factor = hn::Set(d, weight);
+  const Vector least = hn::Set(d, 1e-37f);  // Of what has a logarithm.
+  for_vectors(size, [&](std::size_t j, std::size_t count) SEMFUSE_LAMBDA {
+    const Vector z_j = load(z + j, count);
+    const Vector mixed = hn::MulAdd(share_yes, sigmoid(z_j), hn::Mul(share_no, sigmoid(hn::Neg(z_j))));
+    const Vector log_mixed = hn::Log(d, hn::Max(mixed, least));
+    store(hn::MulAdd(factor, log_mixed, load(logits + j, count)), logits + j, count);
+  });
+}
+
 void Sigmoid(float* z, std::size_t size) {
   for_vectors(
       size, [&](std::size_t j, std::size_t count) SEMFUSE_LAMBDA { store(sigmoid(load(z + j, count)), z + j, count); });
@@ -95,6 +109,7 @@ namespace semfuse {
 HWY_EXPORT(LogSumExp);
 HWY_EXPORT(SoftmaxGradient);
 HWY_EXPORT(SigmoidCrossEntropy);
+HWY_EXPORT(TiltLogits);
 HWY_EXPORT(Sigmoid);
 
 float log_sum_exp(const float* z, std::size_t size) {
@@ -107,6 +122,10 @@ LogitSums softmax_gradient(float* z, std::size_t size, float floor, float scale)
 
 float sigmoid_cross_entropy(float* z, const float* target, std::size_t size, float scale) {
   return HWY_DYNAMIC_DISPATCH(SigmoidCrossEntropy)(z, target, size, scale);
+}
+
+void tilt_logits(float* logits, const float* z, std::size_t size, float yes, float no, float weight) {
+  HWY_DYNAMIC_DISPATCH(TiltLogits)(logits, z, size, yes, no, weight);
 }
 
 void sigmoid(float* z, std::size_t size) {

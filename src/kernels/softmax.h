@@ -22,6 +22,9 @@ LogitSums softmax_gradient(float* z, std::size_t size, float floor, float scale)
 // scale.
 float sigmoid_cross_entropy(float* z, const float* target, std::size_t size, float scale);
 
+// logits_j += weight · ln(yes · σ(z_j) + no · σ(-z_j)), for yes and no of 0 or more, not both 0.
+void tilt_logits(float* logits, const float* z, std::size_t size, float yes, float no, float weight);
+
 // z_j becomes σ(z_j).
 void sigmoid(float* z, std::size_t size);
 

@@ -76,9 +76,9 @@ void TokenHead::compute_rows(const ParameterBlock& weights, std::span<const std:
 void TokenHead::refresh(const ParameterBlock& weights, std::span<const std::uint8_t> identity, ThreadPool& pool) {
   assert(!is_table() || identity.empty());
   if (!is_table()) compute_rows(weights, identity);
-  const ConstMatrix rows = is_table() ? weights.matrix(network_.layout()[network_.token_table()])
-                                      : ConstMatrix(rows_.data(), num_rows_, width_);
-  pool.run(packed_.num_tasks(), [&](std::size_t task, std::size_t) { packed_.pack(rows, task); });
+  refreshed_ = is_table() ? weights.matrix(network_.layout()[network_.token_table()])
+                          : ConstMatrix(rows_.data(), num_rows_, width_);
+  pool.run(packed_.num_tasks(), [&](std::size_t task, std::size_t) { packed_.pack(refreshed_, task); });
 }
 
 void TokenHead::forward(ConstMatrix hidden, Matrix logits) const {

@@ -33,6 +33,8 @@ class TokenHead {
   TokenHead& operator=(const TokenHead&) = delete;
 
   std::size_t size() const { return num_rows_; }
+  // Those of the last refresh, [rows, width]; without the bias.
+  ConstMatrix rows() const { return refreshed_; }
 
   // Other features for a row that has some, from the next refresh on.
   void set_features(std::size_t row, std::span<const float> features);
@@ -65,6 +67,7 @@ class TokenHead {
   std::size_t width_;
   AlignedFloats rows_;    // [rows, width]; empty if they are the token table.
   AlignedFloats d_rows_;  // [rows, width]; empty without training.
+  ConstMatrix refreshed_;
   AlignedFloats numbers_;
   PackedMap packed_;
 };

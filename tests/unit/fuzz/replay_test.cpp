@@ -21,6 +21,7 @@
 #include "fuzz/parity_case_entry.h"
 #include "fuzz/run_log_entry.h"
 #include "fuzz/run_metrics_entry.h"
+#include "fuzz/steering_entry.h"
 #include "fuzz/study_records_entry.h"
 #include "fuzz/tagger_entry.h"
 #include "fuzz/tensor_archive_entry.h"
@@ -131,6 +132,10 @@ TEST(FuzzReplay, Tagger) {
 
 TEST(FuzzReplay, Judge) {
   replay("judge", [](const Bytes& bytes) { return fuzz_judge(bytes); });
+}
+
+TEST(FuzzReplay, Steering) {
+  replay("steering", [](const Bytes& bytes) { return fuzz_steering(bytes); });
 }
 
 TEST(FuzzReplay, WordVectors) {

@@ -1,0 +1,162 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <limits>
+#include <memory>
+#include <optional>
+
+#include "command.h"
+#include "data/builtin_corpora.h"
+#include "interrupt.h"
+#include "io/quoted_text.h"
+#include "semfuse/assembly.h"
+#include "semfuse/checkpoint.h"
+#include "semfuse/error.h"
+#include "semfuse/steering.h"
+#include "settings.h"
+#include "study_progress.h"
+#include "table_options.h"
+#include "terminal.h"
+#include "text_evaluation.h"
+
+namespace semfuse {
+namespace {
+
+struct Options {
+  std::string run;
+  std::string method = "value";
+  std::string knob;
+  std::vector<std::string> data;
+  TableFlags table;
+  std::string out;
+  std::optional<std::string> steps;
+  std::optional<std::string> batch;
+  std::optional<std::string> learning_rate;
+  std::optional<std::string> seed;
+  std::optional<std::string> threads;
+  bool quiet = false;
+};
+
+SteeringMethod method_of(const std::string& name) {
+  for (const SteeringMethod method : {SteeringMethod::value, SteeringMethod::fudge, SteeringMethod::lm_steer}) {
+    if (to_string(method) == name) return method;
+  }
+  throw Error(fmt::format("--method {}: is none that is trained; choose value, fudge or lm-steer", quoted_text(name)));
+}
+
+// One of the model's, or declared as in a configuration.
+Knob knob_of(const std::string& text, const LanguageModel& model) {
+  Knob knob;
+  if (text.find(':') != std::string::npos) {
+    knob = parse_knob(text);
+  } else {
+    const std::vector<Knob>& knobs = model.options().knobs;
+    const auto found = std::ranges::find(knobs, text, &Knob::name);
+    if (found == knobs.end()) {
+      throw Error(fmt::format("--knob {}: is no knob of the model; declare it, as '{}: probability of column {}'",
+                              quoted_text(text), text, text));
+    }
+    knob = *found;
+  }
+  if (knob.kind != KnobKind::probability) {
+    throw Error(
+        fmt::format("--knob {}: is a {}; heads are trained for a probability", knob.name, to_string(knob.kind)));
+  }
+  return knob;
+}
+
+int train(const Options& options) {
+  constexpr std::uint64_t kMost = 1'000'000'000;
+  std::error_code ignored;
+  if (std::filesystem::exists(std::filesystem::symlink_status(options.out, ignored))) {
+    throw Error(
+        fmt::format("{}: is already there and is not overwritten; remove it or choose another name", options.out));
+  }
+  SteeringTraining training;
+  training.steps = parse_whole_number("--steps", options.steps, 1, kMost).value_or(training.steps);
+  training.batch = parse_whole_number("--batch", options.batch, 1, 1'000'000).value_or(training.batch);
+  training.learning_rate = parse_number("--learning-rate", options.learning_rate).value_or(training.learning_rate);
+  training.seed = parse_whole_number("--seed", options.seed, 0, std::numeric_limits<std::int64_t>::max()).value_or(1);
+  training.threads = parse_threads(options.threads);
+  const SteeringMethod method = method_of(options.method);
+  const Checkpoint checkpoint = load_checkpoint(options.run);
+  const Knob knob = knob_of(options.knob, checkpoint.model);
+  DataOptions files = checkpoint.find_experiment().value_or(Experiment{}).data;
+  if (!options.data.empty()) {
+    files.train.clear();
+    for (const std::string& file : options.data) files.train.push_back(absolute_data_name(file));
+  }
+  options.table.apply_to(files);
+  if (files.train.empty()) throw Error("the model does not say which texts it was trained on; name some with --data");
+  const ExperimentData data =
+      labelled_data(files, checkpoint.model, knob, training.threads, show_data_progress(options.quiet));
+  for (const std::string& note : data.notes) notify(note);
+  std::vector<float> labels;
+  for (std::size_t i = 0; i < data.train->size(); ++i) {
+    const KnobLabel label = data.train->label(i, 0);
+    const auto all = static_cast<double>(label.positive + label.negative);
+    labels.push_back(all > 0.0 ? static_cast<float>(static_cast<double>(label.positive) / all) : NAN);
+  }
+  double loss = 0.0;
+  StudyProgress progress(options.quiet);
+  const InterruptGuard interrupt;
+  training.on_step = [&](std::uint64_t step, double of_step) {
+    loss += (of_step - loss) / static_cast<double>(std::min<std::uint64_t>(step, 50));
+    progress.show(fmt::format("step {} of {}, loss {:.4f}", step, training.steps, loss),
+                  static_cast<double>(step) / static_cast<double>(training.steps));
+    return interrupt.signal() == 0;
+  };
+  const SteeringHead head = train_steering(checkpoint.model, *data.train, labels, method, knob.name, training);
+  progress.clear();
+  save_steering(options.out, head);
+  std::size_t parameters = 0;
+  for (const SteeringHead::Tensor& tensor : head.tensors) parameters += tensor.values.size();
+  Terminal(stdout).print(fmt::format("{}: {} for {}, {} parameters; mean label {:.3f}, loss of the last steps {:.4f}\n",
+                                     printable(options.out), to_string(method), printable(knob.name),
+                                     with_separators(parameters), head.share, loss));
+  return 0;
+}
+
+}  // namespace
+
+Command steer_command(CommandLine& program) {
+  CommandLine* app = program.add_subcommand("steer", "Train heads that steer a model which stays as it is");
+  app->require_subcommand();
+  const auto options = std::make_shared<Options>();
+  CommandLine* trains = app->add_subcommand("train", "Train a head on labelled texts");
+  trains->add_option("RUN", options->run, "The model: a run folder or a .safetensors file")->required();
+  trains
+      ->add_option("--method", options->method,
+                   "value: reads the model's state; fudge: a classifier of words; lm-steer: moves the state (value)")
+      ->type_name("NAME");
+  trains
+      ->add_option("--knob", options->knob,
+                   "A probability knob of the model, or a declaration: 'polarity: probability of column stars'")
+      ->type_name("KNOB")
+      ->required();
+  trains->add_option("--data", options->data, "Labelled texts (default: those that the model was trained on)")
+      ->type_name("FILE")
+      ->several();
+  options->table.add_to(*trains);
+  options->table.add_skip_bad(*trains);
+  trains->add_option("--out", options->out, "The head's file, made anew")->type_name("FILE")->required();
+  trains->add_option("--steps", options->steps, "Steps of the training (700)")->type_name("N");
+  trains->add_option("--batch", options->batch, "Texts a step (192)")->type_name("N");
+  trains->add_option("--learning-rate", options->learning_rate, "At the first step; falls to 0 (0.004)")
+      ->type_name("RATE");
+  trains->add_option("--seed", options->seed, "Decides first weights and order of the texts (1)")->type_name("N");
+  trains->add_option("--threads", options->threads, "The result is the same for any number (one for each processor)")
+      ->type_name("N");
+  trains->add_flag("--quiet", options->quiet, "Show no progress");
+  const char* examples =
+      "Examples:\n"
+      "  semfuse steer train model --knob polarity --data reviews.tsv --out polarity.head\n"
+      "  semfuse generate model --n 5 --method value --head polarity.head --steer polarity=1 --strength 4\n";
+  trains->footer(fmt::format("The head is for this model alone. It costs little beside the model.\n\n{}", examples));
+  app->footer(examples);
+  return {.app = app, .purpose = "this head", .run = [options] { return train(*options); }};
+}
+
+}  // namespace semfuse

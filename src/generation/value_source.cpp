@@ -1,0 +1,154 @@
+#include "generation/value_source.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+
+#include "kernels/softmax.h"
+#include "semfuse/error.h"
+
+namespace semfuse {
+
+namespace {
+
+AlignedFloats packed_transpose(ConstMatrix matrix) {
+  AlignedFloats numbers(packed_size(matrix.cols(), matrix.rows()));
+  pack_transposed(matrix, numbers.data());
+  return numbers;
+}
+
+// A tensor of the head as a matrix of that many columns. Throws Error.
+ConstMatrix matrix_of(const SteeringHead& head, std::string_view name, std::size_t cols) {
+  const SteeringHead::Tensor& tensor = head.tensor(name);
+  if (tensor.shape.size() != 2 || tensor.shape[1] != cols) {
+    throw Error("the head was trained for a model of another size; train one for this model");
+  }
+  return {tensor.values.data(), tensor.shape[0], cols};
+}
+
+std::vector<float> vector_of(const SteeringHead& head, std::string_view name, std::size_t size) {
+  const SteeringHead::Tensor& tensor = head.tensor(name);
+  if (tensor.values.size() != size) {
+    throw Error("the head was trained for a model of another size; train one for this model");
+  }
+  return tensor.values;
+}
+
+constexpr double kEndStrength = 4.0;  // Of tokens that mostly come last, in strengths of the others.
+
+class ValueText : public TextState {
+ public:
+  ValueText(const ValueReader& reader, std::span<const float> ends, double target, double share, double strength)
+      : reader_(reader), ends_(ends), target_(target), share_(share), strength_(strength) {}
+
+  void add_readings(std::span<const TokenId>, const RequestRows::Asked& asked,
+                    std::vector<Reading>& readings) override {
+    readings.push_back({.request = asked.row});
+  }
+
+  void combine(const SourcePlace& place, std::span<const ReadRows> readings) override {
+    const std::span<float> logits = readings.front().next();
+    z_.resize(logits.size());
+    reader_.read(place.tokens, readings.front().next_hidden(), z_);
+    tilt_by_value(logits.subspan(Vocabulary::kEos), std::span(z_).subspan(Vocabulary::kEos), target_, share_, strength_,
+                  ends_);
+  }
+
+ private:
+  const ValueReader& reader_;
+  std::span<const float> ends_;
+  double target_;
+  double share_;
+  double strength_;
+  std::vector<float> z_;
+};
+
+}  // namespace
+
+ValueReader::ValueReader(const SteeringHead& head, ConstMatrix output_rows)
+    : vocab_size_(output_rows.rows()), so_far_(head, output_rows.rows()) {
+  const ConstMatrix inner = matrix_of(head, "inner.weight", output_rows.cols());
+  inner_ = inner.rows();
+  const ConstMatrix map = matrix_of(head, "map.weight", inner_);
+  rank_ = map.rows();
+  const ConstMatrix projection = matrix_of(head, "rows.weight", output_rows.cols());
+  if (projection.rows() != rank_) throw Error("the head's matrices do not fit together; train it again");
+  inner_bias_ = vector_of(head, "inner.bias", inner_);
+  map_bias_ = vector_of(head, "map.bias", rank_);
+  prefix_ = vector_of(head, "prefix.weight", inner_);
+  token_bias_ = vector_of(head, "token.bias", vocab_size_);
+  inner_map_ = packed_transpose(inner);
+  map_ = packed_transpose(map);
+  const AlignedFloats to_rank = packed_transpose(projection);
+  AlignedFloats numbers(vocab_size_ * rank_);
+  const Matrix rows(numbers.data(), vocab_size_, rank_);
+  matmul(output_rows, {.data = to_rank.data(), .depth = output_rows.cols(), .cols = rank_}, rows);
+  rows_ = packed_transpose(rows);
+}
+
+void ValueReader::read(std::span<const TokenId> tokens, std::span<const float> hidden, std::span<float> z) const {
+  assert(z.size() == vocab_size_);
+  AlignedFloats numbers(inner_ + rank_ + 16);
+  const Matrix u(numbers.data(), 1, inner_);
+  const Matrix q(numbers.data() + inner_, 1, rank_);
+  matmul({hidden.data(), 1, hidden.size()}, {.data = inner_map_.data(), .depth = hidden.size(), .cols = inner_}, u,
+         {.bias = inner_bias_.data(), .relu = true});
+  matmul(u, {.data = map_.data(), .depth = inner_, .cols = rank_}, q, {.bias = map_bias_.data()});
+  matmul(q, {.data = rows_.data(), .depth = rank_, .cols = vocab_size_}, {z.data(), 1, z.size()},
+         {.bias = token_bias_.data()});
+  auto prefix = static_cast<float>(so_far_.log_odds(tokens));
+  for (std::size_t j = 0; j < inner_; ++j) prefix += prefix_[j] * u(0, j);
+  for (float& value : z) value += prefix;
+}
+
+std::vector<float> ends_of(const SteeringHead& head, std::size_t vocab_size) {
+  if (std::ranges::find(head.tensors, "ends", &SteeringHead::Tensor::name) == head.tensors.end()) return {};
+  const std::vector<float> ends = vector_of(head, "ends", vocab_size);
+  return {ends.begin() + Vocabulary::kEos, ends.end()};
+}
+
+void tilt_by_value(std::span<float> logits, std::span<const float> z, double target, double share, double strength,
+                   std::span<const float> ends) {
+  assert(logits.size() == z.size() && logits.size() > 1 && (ends.empty() || ends.size() == z.size()));
+  const std::span<float> words = logits.subspan(1);
+  const auto is_last = [&](std::size_t word) { return !ends.empty() && ends[word + 1] == 1.0f; };
+  // What tokens that mostly come last have together, and what the others have.
+  const auto shares = [&](float log_sum) {
+    double last = 0.0;
+    for (std::size_t i = 0; i < words.size(); ++i) {
+      if (is_last(i)) last += std::exp(static_cast<double>(words[i]) - log_sum);
+    }
+    constexpr double kLeast = 1e-30;  // Of what has a logarithm.
+    return std::pair{std::max(last, kLeast), std::max(1.0 - last, kLeast)};
+  };
+  const float before = log_sum_exp(words.data(), words.size());
+  const auto [last_before, others_before] = shares(before);
+  const auto tilt = [&](std::size_t first, std::size_t count, double weight) {
+    tilt_logits(words.data() + first, z.data() + 1 + first, count, static_cast<float>(target / share),
+                static_cast<float>((1.0 - target) / (1.0 - share)), static_cast<float>(weight));
+  };
+  tilt(0, words.size(), strength);
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (is_last(i)) tilt(i, 1, (kEndStrength - 1.0) * strength);
+  }
+  const float after = log_sum_exp(words.data(), words.size());
+  const auto [last_after, others_after] = shares(after);
+  const double shift = static_cast<double>(before) - after;
+  const bool rises = last_after > last_before;
+  const auto shift_last = static_cast<float>(shift + (rises ? std::log(last_before / last_after) : 0.0));
+  const auto shift_others = static_cast<float>(shift + (rises ? std::log(others_before / others_after) : 0.0));
+  for (std::size_t i = 0; i < words.size(); ++i) words[i] += is_last(i) ? shift_last : shift_others;
+}
+
+ValueSource::ValueSource(const LanguageModel& model, const SteeringHead& head, double target, double strength)
+    : reader_(head, ReadModel(model).weights().head.rows()),
+      ends_(ends_of(head, model.vocabulary().size())),
+      target_(target),
+      share_(head.share),
+      strength_(strength) {}
+
+std::unique_ptr<TextState> ValueSource::open(const ReadModel&, const GenerationRequest&) const {
+  return std::make_unique<ValueText>(reader_, ends_, target_, share_, strength_);
+}
+
+}  // namespace semfuse

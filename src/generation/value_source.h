@@ -1,0 +1,59 @@
+// The value head: what the next token would make of a label's probability tilts the model's distribution.
+#pragma once
+
+#include <span>
+
+#include "core/workspace.h"
+#include "generation/logit_source.h"
+#include "generation/prefix_classifier.h"
+#include "kernels/matmul.h"
+#include "semfuse/steering.h"
+
+namespace semfuse {
+
+// The head with one model's output rows, ready to read hidden states: z(v) = (M u + a)·(R row_v) + c·u + b_v + t with u
+// = relu(B h + b) and t what words, pairs and triples of the text so far say, which the state, made to say what comes
+// next, forgets. R row_v is computed once, so a token costs little beside a pass of the model.
+class ValueReader {
+ public:
+  // Throws Error if the head's sizes are not those of the rows [vocab_size, width].
+  ValueReader(const SteeringHead& head, ConstMatrix output_rows);
+
+  // z [vocab_size] after these tokens, the first of which is <bos>, with the hidden state [width] of the last.
+  void read(std::span<const TokenId> tokens, std::span<const float> hidden, std::span<float> z) const;
+
+ private:
+  std::size_t inner_;
+  std::size_t rank_;
+  std::size_t vocab_size_;
+  AlignedFloats inner_map_, map_, rows_;  // Packed.
+  std::vector<float> inner_bias_, map_bias_, prefix_, token_bias_;
+  PrefixClassifier so_far_;
+};
+
+// The log-odds z of a label for each token, from <eos> on, tilt the logits of these tokens: times the share in which
+// texts of this `target` have the label, s·x/π + (1-s)·(1-x)/(1-π) with s = σ(z), to the power `strength`. <eos> keeps
+// its probability. Tokens that mostly come last (`ends`, 1 for these; empty: there are none) are tilted by four times
+// the strength, since a word that is not what is wanted can be made good while the text goes on, its end cannot; but
+// they get no more than they had together: a text that ends runs no more risk, which is no reason to end it.
+void tilt_by_value(std::span<float> logits, std::span<const float> z, double target, double share, double strength,
+                   std::span<const float> ends = {});
+
+// Which tokens these are by the head, from <eos> on; empty if it does not say. Throws Error if there are not as many.
+std::vector<float> ends_of(const SteeringHead& head, std::size_t vocab_size);
+
+class ValueSource : public LogitSource {
+ public:
+  // For `model`, whose output rows it reads. Throws Error if the head is damaged.
+  ValueSource(const LanguageModel& model, const SteeringHead& head, double target, double strength);
+  std::unique_ptr<TextState> open(const ReadModel& model, const GenerationRequest& request) const override;
+
+ private:
+  ValueReader reader_;
+  std::vector<float> ends_;
+  double target_;
+  double share_;
+  double strength_;
+};
+
+}  // namespace semfuse

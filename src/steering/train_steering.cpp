@@ -1,0 +1,103 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "semfuse/error.h"
+#include "steering/frozen_states.h"
+#include "steering/head_training.h"
+#include "training/adamw.h"
+
+namespace semfuse {
+
+namespace {
+
+std::unique_ptr<HeadTraining> training_of(SteeringMethod method, const InferenceWeights& weights) {
+  switch (method) {
+    case SteeringMethod::value:
+      return value_training(weights);
+    case SteeringMethod::fudge:
+      return prefix_training(weights);
+    case SteeringMethod::lm_steer:
+      return steer_training(weights);
+  }
+  return nullptr;
+}
+
+void check(const LanguageModel& model, const SteeringTraining& training) {
+  const auto require = [](bool good, std::string_view rule) {
+    if (!good) throw Error(fmt::format("steering: {}", rule));
+  };
+  require(training.steps > 0 && training.batch > 0, "steps and batch must be above 0");
+  require(training.learning_rate > 0.0 && std::isfinite(training.learning_rate), "the learning rate must be above 0");
+  require(model.options().attention == AttentionMask::causal,
+          "the model reads both ways, so no state of it stands before a token; name a causal one");
+}
+
+// 1 for tokens that end a text at least every other time that they come.
+SteeringHead::Tensor last_tokens(const Dataset& dataset, std::size_t vocab_size) {
+  std::vector<std::size_t> count(vocab_size);
+  std::vector<std::size_t> last(vocab_size);
+  for (std::size_t text = 0; text < dataset.size(); ++text) {
+    const std::span<const TokenId> ids = dataset.ids(text);
+    for (std::size_t i = 1; i + 1 < ids.size(); ++i) {
+      ++count[static_cast<std::size_t>(ids[i])];
+      if (ids[i + 1] == Vocabulary::kEos) ++last[static_cast<std::size_t>(ids[i])];
+    }
+  }
+  SteeringHead::Tensor tensor{.name = "ends", .shape = {vocab_size}, .values = std::vector<float>(vocab_size)};
+  for (std::size_t id = Vocabulary::kEos + 1; id < vocab_size; ++id) {
+    tensor.values[id] = last[id] > 0 && 2 * last[id] >= count[id] ? 1.0f : 0.0f;
+  }
+  return tensor;
+}
+
+}  // namespace
+
+SteeringHead train_steering(const LanguageModel& model, const Dataset& dataset, std::span<const float> labels,
+                            SteeringMethod method, const std::string& knob, const SteeringTraining& training) {
+  check(model, training);
+  std::vector<std::size_t> labelled;
+  double sum = 0.0;
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    if (std::isnan(labels[i])) continue;
+    if (labels[i] < 0.0f || labels[i] > 1.0f) throw Error("steering: a label must be from 0 to 1");
+    labelled.push_back(i);
+    sum += labels[i];
+  }
+  const double share = labelled.empty() ? 0.0 : sum / static_cast<double>(labelled.size());
+  if (share <= 0.0 || share >= 1.0) {
+    throw Error(fmt::format("steering: {} texts have a label of {}, and all the same one; bring texts of both sides",
+                            labelled.size(), knob));
+  }
+
+  ThreadPool pool(thread_count(training.threads));
+  FrozenStates states(model, dataset, pool);
+  const std::unique_ptr<HeadTraining> head = training_of(method, states.weights());
+  ParameterBlock weights(head->layout());
+  head->initialise(training.seed, weights);
+  AdamW optimizer(head->layout(), {.weight_decay = 0.0, .clip_norm = 1.0});
+  for (std::uint64_t step = 0; step < training.steps; ++step) {
+    const std::vector<std::size_t> texts = texts_of_step(labelled, training.batch, training.seed, step);
+    std::vector<float> step_labels;
+    for (const std::size_t text : texts) step_labels.push_back(labels[text]);
+    const FrozenStates::States read = states.of(texts);
+    ParameterBlock gradients(head->layout());
+    const double loss =
+        head->step({.batch = read.batch, .hidden = read.hidden, .labels = step_labels}, weights, gradients);
+    const double left = 1.0 - static_cast<double>(step) / static_cast<double>(training.steps);
+    optimizer.step(training.learning_rate * left, AdamW::norm(gradients, pool), gradients, weights, pool);
+    if (training.on_step && !training.on_step(step + 1, loss)) throw Error("steering: the training was stopped");
+  }
+
+  SteeringHead result{
+      .method = method, .knob = knob, .share = share, .model = steering_fingerprint(model), .tensors = {}};
+  for (const ParameterInfo& info : head->layout().entries()) {
+    const float* numbers = weights.vector(info);
+    result.tensors.push_back({.name = info.name, .shape = info.shape, .values = {numbers, numbers + info.size}});
+  }
+  if (method != SteeringMethod::lm_steer) result.tensors.push_back(last_tokens(dataset, model.vocabulary().size()));
+  return result;
+}
+
+}  // namespace semfuse

@@ -1,0 +1,165 @@
+// How sources combine what models say: cases of two words that are computed by hand.
+#include "generation/logit_source.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <vector>
+
+#include "generation/guidance.h"
+#include "generation/steering_sources.h"
+#include "generation/value_source.h"
+
+namespace semfuse {
+namespace {
+
+std::vector<float> logs(const std::vector<double>& probabilities, double shift = 0.0) {
+  std::vector<float> logits;
+  for (const double p : probabilities) logits.push_back(static_cast<float>(std::log(p) + shift));
+  return logits;
+}
+
+void expect_probabilities(const std::vector<float>& logits, const std::vector<double>& expected,
+                          double tolerance = 1e-6) {
+  ASSERT_EQ(logits.size(), expected.size());
+  double sum = 0.0;
+  for (const float logit : logits) sum += std::exp(logit);
+  for (std::size_t i = 0; i < logits.size(); ++i) EXPECT_NEAR(std::exp(logits[i]) / sum, expected[i], tolerance) << i;
+}
+
+// (1/2, 1/2) · (4/5 : 1/5)^2 · (1/4 : 3/4)^1 relative to (1/2, 1/2): 16 · 1 against 1 · 3.
+TEST(KnobGuidance, IsAProductOfPowers) {
+  std::vector<float> logits = logs({0.5, 0.5}, 2.0);
+  const std::vector<float> first = logs({0.8, 0.2}, -1.0);
+  const std::vector<float> second = logs({0.25, 0.75});
+  const std::vector<GuidedPart> parts = {{.logits = first, .weight = 2.0}, {.logits = second, .weight = 1.0}};
+  guide(logits, parts, [](std::size_t) { return true; });
+  expect_probabilities(logits, {16.0 / 19.0, 3.0 / 19.0});
+}
+
+// As asked the third word has 0.004 / (...), less than a tenth of the first: it does not rise.
+TEST(KnobGuidance, ImplausibleTokensDoNotRise) {
+  std::vector<float> logits = logs({0.5, 0.499, 0.001});
+  const std::vector<float> first = logs({0.5, 0.496, 0.004});
+  const std::vector<float> second = logs({0.5, 0.499, 0.001});
+  const std::vector<GuidedPart> parts = {{.logits = first, .weight = 5.0}, {.logits = second, .weight = 1.0}};
+  guide(logits, parts, [](std::size_t) { return true; });
+  EXPECT_NEAR(std::exp(logits[2]), 0.004, 1e-5);
+}
+
+// One part is what guide() of one weight is.
+TEST(KnobGuidance, OfOnePartIsGuidance) {
+  const std::vector<float> unasked = logs({0.50, 0.44, 0.05, 0.01});
+  std::vector<float> asked = logs({0.25, 0.66, 0.04, 0.05});
+  std::vector<float> logits = unasked;
+  const std::vector<GuidedPart> parts = {{.logits = asked, .weight = 2.0}};
+  guide(logits, parts, [](std::size_t) { return true; });
+  guide(unasked, asked, 2.0, asked[1]);
+  for (std::size_t i = 0; i < logits.size(); ++i) EXPECT_NEAR(logits[i], asked[i], 1e-5) << i;
+}
+
+// (0.6, 0.4) · ((0.5, 0.5) / (0.2, 0.8))^1: 1.5 against 0.25.
+TEST(Experts, MultiplyByTheirRatio) {
+  std::vector<float> logits = logs({0.6, 0.4});
+  add_experts(logits, logs({0.5, 0.5}, 3.0), logs({0.2, 0.8}, -2.0), 1.0);
+  expect_probabilities(logits, {1.5 / 1.75, 0.25 / 1.75});
+  add_experts(logits, logs({0.5, 0.5}), logs({0.2, 0.8}), -1.0);
+  expect_probabilities(logits, {0.6, 0.4});
+}
+
+// σ(ln 3) = 3/4, σ(-ln 4) = 1/5. <eos> keeps its 1/5; the words share their 4/5 as 0.6 · 9/16 : 0.2 · 1/25.
+TEST(Value, TiltsByThePowerAndLeavesTheEnd) {
+  std::vector<float> logits = logs({0.2, 0.6, 0.2}, 1.0);
+  const std::vector<float> z = {5.0f, std::log(3.0f), -std::log(4.0f)};
+  tilt_by_value(logits, z, 1.0, 0.3, 2.0);
+  const double first = 0.6 * 9.0 / 16.0;
+  const double second = 0.2 / 25.0;
+  expect_probabilities(logits, {0.2, 0.8 * first / (first + second), 0.8 * second / (first + second)});
+}
+
+// A target between: x·s/π + (1-x)·(1-s)/(1-π) with x = 1/2, π = 1/4 is 2·(3/4) + (2/3)·(1/4) and 2/5 + (2/3)·(4/5).
+TEST(Value, OfAShareMixesBothKinds) {
+  std::vector<float> logits = logs({0.5, 0.25, 0.25});
+  const std::vector<float> z = {0.0f, std::log(3.0f), -std::log(4.0f)};
+  tilt_by_value(logits, z, 0.5, 0.25, 1.0);
+  const double first = 2.0 * 0.75 + 2.0 / 3.0 * 0.25;
+  const double second = 2.0 * 0.2 + 2.0 / 3.0 * 0.8;
+  expect_probabilities(logits, {0.5, 0.5 * first / (first + second), 0.5 * second / (first + second)});
+}
+
+TEST(Value, NothingAtStrengthZeroAndFiniteWhereASideIsSure) {
+  std::vector<float> logits = logs({0.2, 0.6, 0.2});
+  tilt_by_value(logits, std::vector<float>{0.0f, 3.0f, -3.0f}, 1.0, 0.5, 0.0);
+  expect_probabilities(logits, {0.2, 0.6, 0.2});
+  tilt_by_value(logits, std::vector<float>{0.0f, -300.0f, -300.0f}, 1.0, 0.5, 20.0);
+  expect_probabilities(logits, {0.2, 0.6, 0.2}, 1e-4);
+}
+
+// z(v) = (M u + a)·(R row_v) + c·u + b_v by hand: width 2, inner 2, rank 1.
+TEST(Value, ReadsTheState) {
+  SteeringHead head;
+  head.tensors = {{"inner.weight", {2, 2}, {1, 0, 0, 1}},
+                  {"inner.bias", {2}, {0, 1}},
+                  {"map.weight", {1, 2}, {2, 1}},
+                  {"map.bias", {1}, {0.5}},
+                  {"rows.weight", {1, 2}, {1, -1}},
+                  {"prefix.weight", {2}, {0.25, 2}},
+                  {"token.bias", {3}, {0, 0.125, -1}},
+                  {"words", {3}, {0, 0, 0.5}},
+                  {"others", {kPrefixWeights}, std::vector<float>(kPrefixWeights)},
+                  {"bias", {1}, {0.25}}};
+  const std::vector<float> rows = {1, 0, 0, 2, 3, 1};  // R row: 1, -2, 2
+  const ValueReader reader(head, {rows.data(), 3, 2});
+  std::vector<float> z(3);
+  // u = (4, 0), M u + a = 8.5, c·u = 1; the text so far says 0.25 + 0.5.
+  reader.read(std::vector<TokenId>{Vocabulary::kBos, 2}, std::vector<float>{4, -3}, z);
+  EXPECT_THAT(z, testing::ElementsAre(10.25f, 1.875f - 17.0f, 17.75f));
+}
+
+// The second word mostly comes last. s = 3/4 for all but it, where it is 9/10: it would rise and stays, with strength
+// 1. With s = 1/2 it falls, by the fourth power.
+TEST(Value, AnEndMayFallButNotRise) {
+  const std::vector<float> ends = {0, 0, 1};
+  std::vector<float> logits = logs({0.2, 0.5, 0.3});
+  tilt_by_value(logits, std::vector<float>{0.0f, std::log(3.0f), std::log(9.0f)}, 1.0, 0.5, 1.0, ends);
+  expect_probabilities(logits, {0.2, 0.5, 0.3});
+  logits = logs({0.2, 0.5, 0.3});
+  tilt_by_value(logits, std::vector<float>{0.0f, std::log(3.0f), 0.0f}, 1.0, 0.5, 1.0, ends);
+  const double word = 0.5 * 2.0 * 0.75;
+  const double end = 0.3;  // (2 · 1/2)^4
+  expect_probabilities(logits, {0.2, 0.8 * word / (word + end), 0.8 * end / (word + end)});
+}
+
+// After two tokens with a ratio of 2 so far: (2 · (3/4) / (1/4))^(1/2) = √6 and (2 · (1/4) / (3/4))^(1/2).
+TEST(Posterior, IsTheRatioOfLikelihoods) {
+  const std::vector<float> yes = logs({0.75, 0.25}, 4.0);
+  const std::vector<float> no = logs({0.25, 0.75}, -4.0);
+  std::vector<float> ratios(2);
+  log_ratios(yes, no, ratios);
+  std::vector<float> z(2);
+  posterior_log_odds(ratios, std::log(2.0), 2, z);
+  EXPECT_NEAR(std::exp(z[0]), std::sqrt(6.0), 1e-5);
+  EXPECT_NEAR(std::exp(z[1]), std::sqrt(2.0 / 3.0), 1e-5);
+}
+
+TEST(Fudge, AddsWordsPairsAndTriples) {
+  SteeringHead head;
+  head.tensors = {{"words", {5}, {0, 0, 0, 1, 2}}, {"others", {kPrefixWeights}, {}}, {"bias", {1}, {0.5}}};
+  std::vector<float>& others = head.tensors[1].values;
+  others.resize(kPrefixWeights);
+  const PrefixTerms terms = prefix_terms(Vocabulary::kBos, 3, 4);
+  others[terms.pair] = 4.0f;
+  others[terms.triple] += 8.0f;
+  const PrefixClassifier classifier(head, 5);
+  const std::vector<TokenId> tokens = {Vocabulary::kBos, 3};
+  EXPECT_EQ(classifier.log_odds(tokens), 1.5);
+  std::vector<float> z(5);
+  classifier.read(tokens, z);
+  EXPECT_EQ(z[3], 2.5f);
+  EXPECT_EQ(z[4], 15.5f);
+  EXPECT_EQ(classifier.log_odds(std::vector<TokenId>{Vocabulary::kBos, 3, 4}), 15.5);
+}
+
+}  // namespace
+}  // namespace semfuse

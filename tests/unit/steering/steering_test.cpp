@@ -1,0 +1,256 @@
+// Heads: their training, their files, and generation that they steer.
+#include "semfuse/steering.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <vector>
+
+#include "data/sentence_dataset.h"
+#include "io/tensor_archive.h"
+#include "semfuse/error.h"
+#include "semfuse/generator.h"
+#include "steering/frozen_states.h"
+#include "steering/head_training.h"
+#include "support/small_language_model.h"
+#include "support/temporary_folder.h"
+
+namespace semfuse {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr SteeringMethod kMethods[] = {SteeringMethod::value, SteeringMethod::fudge, SteeringMethod::lm_steer};
+
+// A model whose words are positive or negative, with a knob, and sentences that are labelled by them.
+class Steering : public testing::Test {
+ protected:
+  Steering() : model_(model()), dataset_(dataset()) {
+    for (const Sentence& sentence : sentences_) {
+      bool is_question = false;
+      for (const std::string& word : sentence) is_question = is_question || word == "?";
+      labels_.push_back(is_question ? 1.0f : 0.0f);
+    }
+  }
+
+  static LanguageModel model() {
+    ModelOptions options = small_options(AttentionMask::causal, true);
+    options.knobs = {parse_knob("polarity: probability of polarity"),
+                     parse_knob("mark: distribution of final_mark over . ! ?")};
+    return LanguageModel(options, Vocabulary::from_words(synthetic_corpus_words()),
+                         FeatureBank(synthetic_lexicon(), {.bank = FeatureSet::semfuse}), 5);
+  }
+  std::unique_ptr<SentenceDataset> dataset() const {
+    return std::make_unique<SentenceDataset>(
+        sentences_, model_.vocabulary(),
+        SentenceDatasetOptions{.features = &ModelAccess::features(model_), .max_length = 28});
+  }
+  SteeringHead trained(SteeringMethod method, std::uint64_t steps = 3, std::size_t threads = 1) const {
+    return train_steering(model_, *dataset_, labels_, method, "question",
+                          {.steps = steps, .batch = 16, .learning_rate = 0.02, .threads = threads});
+  }
+  // The share of texts that have a question mark.
+  static double questions(const std::vector<Generation>& generations) {
+    double count = 0.0;
+    for (const Generation& each : generations) count += each.text.find('?') != std::string::npos ? 1.0 : 0.0;
+    return count / static_cast<double>(generations.size());
+  }
+  static std::vector<GenerationRequest> requests(std::size_t n, const std::shared_ptr<const LogitSource>& source) {
+    std::vector<GenerationRequest> all(n);
+    for (std::size_t i = 0; i < n; ++i) {
+      all[i].source = source;
+      all[i].index = i;
+      all[i].max_tokens = 12;
+      if (i % 3 == 1) all[i].prompt = "Alice reviews the";
+    }
+    return all;
+  }
+
+  std::vector<Sentence> sentences_ = some_sentences(80);
+  LanguageModel model_;
+  std::unique_ptr<SentenceDataset> dataset_;
+  std::vector<float> labels_;
+};
+
+// Each gradient against the difference quotient of the loss.
+TEST_F(Steering, GradientsAreThoseOfTheLoss) {
+  ThreadPool pool(1);
+  FrozenStates states(model_, *dataset_, pool);
+  const std::vector<std::size_t> texts = {0, 1, 2, 3, 4, 5};
+  const FrozenStates::States read = states.of(texts);
+  const HeadBatch batch{.batch = read.batch, .hidden = read.hidden, .labels = std::span(labels_).first(6)};
+  using Make = std::unique_ptr<HeadTraining> (*)(const InferenceWeights&);
+  for (const Make make : {&value_training, &prefix_training, &steer_training}) {
+    const std::unique_ptr<HeadTraining> head = make(states.weights());
+    ParameterBlock weights(head->layout());
+    head->initialise(1, weights);
+    for (const ParameterInfo& info : head->layout().entries()) {  // Away from 0, where some gradients are.
+      for (std::size_t i = 0; i < info.size; ++i)
+        weights.vector(info)[i] += 0.03f * std::sin(static_cast<float>(7 * i));
+    }
+    ParameterBlock gradients(head->layout());
+    head->step(batch, weights, gradients);
+    for (const ParameterInfo& info : head->layout().entries()) {
+      // Along the gradient the loss rises by its squared norm.
+      double squared = 0.0;
+      for (std::size_t i = 0; i < info.size; ++i) squared += std::pow(gradients.vector(info)[i], 2);
+      ASSERT_GT(squared, 0.0) << info.name;
+      const double step = 1e-2 / std::sqrt(squared);
+      const auto loss_at = [&](double along) {
+        ParameterBlock moved = weights;
+        for (std::size_t i = 0; i < info.size; ++i)
+          moved.vector(info)[i] += static_cast<float>(along * gradients.vector(info)[i]);
+        ParameterBlock ignored(head->layout());
+        return head->step(batch, moved, ignored);
+      };
+      EXPECT_NEAR((loss_at(step) - loss_at(-step)) / (2.0 * step) / squared, 1.0, 0.02) << info.name;
+    }
+  }
+}
+
+TEST_F(Steering, TrainingLowersTheLossAndDoesNotTouchTheModel) {
+  const std::vector<std::vector<float>> before = values_of(model_);
+  for (const SteeringMethod method : kMethods) {
+    std::vector<double> losses;
+    train_steering(
+        model_, *dataset_, labels_, method, "question",
+        {.steps = 40, .batch = 32, .learning_rate = 0.02, .threads = 1, .on_step = [&](std::uint64_t, double loss) {
+           losses.push_back(loss);
+           return true;
+         }});
+    EXPECT_LT(losses.back(), 0.95 * losses.front()) << to_string(method);
+  }
+  EXPECT_EQ(values_of(model_), before);
+}
+
+TEST_F(Steering, AnyNumberOfThreadsTrainsTheSameHead) {
+  for (const SteeringMethod method : kMethods) {
+    const SteeringHead one = trained(method, 3, 1);
+    const SteeringHead three = trained(method, 3, 3);
+    for (std::size_t i = 0; i < one.tensors.size(); ++i) EXPECT_EQ(one.tensors[i].values, three.tensors[i].values);
+  }
+}
+
+TEST_F(Steering, ASavedHeadComesBack) {
+  const TemporaryFolder folder;
+  const SteeringHead head = trained(SteeringMethod::value);
+  save_steering(folder.path() / "head", head);
+  const SteeringHead loaded = load_steering(folder.path() / "head");
+  EXPECT_EQ(loaded.method, head.method);
+  EXPECT_EQ(loaded.knob, "question");
+  EXPECT_EQ(loaded.share, head.share);
+  EXPECT_EQ(loaded.model, head.model);
+  ASSERT_EQ(loaded.tensors.size(), head.tensors.size());
+  for (std::size_t i = 0; i < head.tensors.size(); ++i) EXPECT_EQ(loaded.tensors[i].values, head.tensors[i].values);
+}
+
+TEST_F(Steering, HeadsSteerBothWays) {
+  const Generator generator(model_);
+  for (const SteeringMethod method : {SteeringMethod::value, SteeringMethod::fudge}) {
+    const SteeringHead head = trained(method, 150);
+    const auto share = [&](double target) {
+      return questions(generator.generate(requests(60, steering_source(model_, head, target, 4.0))));
+    };
+    EXPECT_GT(share(1.0), share(0.0) + 0.1) << to_string(method);
+  }
+}
+
+// Alone, in a batch, by any number of threads; and strength 0 is the model.
+TEST_F(Steering, TheSameTextInAnyCompany) {
+  const auto copy = std::make_shared<const LanguageModel>(model());
+  const auto other = std::make_shared<const LanguageModel>(random_model(model_.options(), 9));
+  std::vector<std::shared_ptr<const LogitSource>> sources;
+  for (const SteeringMethod method : kMethods) sources.push_back(steering_source(model_, trained(method), 1.0, 3.0));
+  sources.push_back(posterior_source(nullptr, model_, "polarity", 1.0, 10.0));
+  sources.push_back(posterior_source(copy, model_, "polarity", 0.0, 10.0));
+  const Generator alone(model_, 1);
+  const Generator several(model_, 3);
+  std::vector<std::string> plain;
+  for (const Generation& each : alone.generate(requests(20, nullptr))) plain.push_back(each.text);
+  std::size_t changed = 0;
+  for (const auto& source : sources) {
+    const std::vector<GenerationRequest> all = requests(20, source);
+    const std::vector<Generation> batch = several.generate(all);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      ASSERT_FALSE(batch[i].error) << *batch[i].error;
+      EXPECT_EQ(batch[i].text, alone.generate(all[i]).text);
+      changed += batch[i].text != plain[i] ? 1 : 0;
+    }
+  }
+  EXPECT_GT(changed, 20u);
+  const std::vector<Generation> weak =
+      alone.generate(requests(20, steering_source(model_, trained(kMethods[0]), 1.0, 0.0)));
+  for (std::size_t i = 0; i < weak.size(); ++i) EXPECT_EQ(weak[i].text, plain[i]);
+}
+
+// What gedi adds up token by token is what one look at the whole text says: a prompt is read as if it had been drawn.
+TEST_F(Steering, ThePosteriorKnowsThePrompt) {
+  const Generator generator(model_);
+  GenerationRequest request{.max_tokens = 8, .seed = 4};
+  request.source = posterior_source(nullptr, model_, "polarity", 1.0, 10.0);
+  const Generation whole = generator.generate(request);
+  ASSERT_GT(whole.words.size(), 3u);
+  GenerationRequest later = request;
+  later.prompt = whole.words[0] + " " + whole.words[1] + " " + whole.words[2];
+  const Generation rest = generator.generate(later);
+  EXPECT_EQ(rest.words, whole.words);
+  EXPECT_NEAR(rest.tokens.front().log_probability, whole.tokens[3].log_probability, 1e-4);
+}
+
+TEST_F(Steering, TheBestOfSomeIsWhatTheJudgeLikes) {
+  const Generator generator(model_);
+  const TextJudge judge = [](std::span<const std::string> texts) {
+    std::vector<double> scores;
+    for (const std::string& text : texts) scores.push_back(static_cast<double>(text.size()));
+    return scores;
+  };
+  const std::vector<GenerationRequest> all = requests(4, nullptr);
+  const std::vector<Generation> best = best_of(generator, all, 5, judge);
+  ASSERT_EQ(best.size(), 4u);
+  for (std::size_t i = 0; i < 4; ++i) {
+    for (std::size_t j = 0; j < 5; ++j) {
+      GenerationRequest one = all[i];
+      one.index = all[i].index * 5 + j;
+      EXPECT_GE(best[i].text.size(), generator.generate(one).text.size());
+    }
+  }
+  EXPECT_THROW(best_of(generator, all, 2, [](std::span<const std::string>) { return std::vector<double>(1); }), Error);
+}
+
+template <typename Call>
+std::string error_of(const Call& call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST_F(Steering, Refuses) {
+  const SteeringHead head = trained(SteeringMethod::value);
+  const LanguageModel other = random_model(model_.options(), 9);
+  EXPECT_THAT(error_of([&] { steering_source(other, head, 1.0, 1.0); }), HasSubstr("another model"));
+  EXPECT_THAT(error_of([&] { steering_source(model_, head, 2.0, 1.0); }), HasSubstr("from 0 to 1"));
+  EXPECT_THAT(error_of([&] { steering_source(model_, head, 1.0, -1.0); }), HasSubstr("strength"));
+  SteeringHead damaged = head;
+  damaged.tensors[0].shape = {1, 1};
+  EXPECT_THAT(error_of([&] { steering_source(model_, damaged, 1.0, 1.0); }), HasSubstr("another size"));
+  damaged.tensors.clear();
+  EXPECT_THAT(error_of([&] { steering_source(model_, damaged, 1.0, 1.0); }), HasSubstr("no tensor"));
+  EXPECT_THAT(error_of([&] { posterior_source(nullptr, model_, "nothing", 1.0, 1.0); }), HasSubstr("nothing"));
+  EXPECT_THAT(error_of([&] {
+                train_steering(model_, *dataset_, std::vector<float>(labels_.size(), 1.0f), SteeringMethod::value, "x");
+              }),
+              HasSubstr("both sides"));
+  EXPECT_THAT(error_of([&] { head_judge(model_, head, 1.0); }), HasSubstr("fudge"));
+  const auto small = std::make_shared<const LanguageModel>(
+      LanguageModel(model_.options(), Vocabulary::from_words({"a", "b"}), FeatureBank(synthetic_lexicon()), 1));
+  EXPECT_THAT(error_of([&] { experts_source(model_, small, small, 1.0); }), HasSubstr("other tokens"));
+  GenerationRequest both{.guidance = 2.0, .source = steering_source(model_, head, 1.0, 1.0)};
+  EXPECT_THAT(error_of([&] { Generator(model_).generate(both); }), HasSubstr("guidance"));
+}
+
+}  // namespace
+}  // namespace semfuse
