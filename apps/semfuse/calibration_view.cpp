@@ -22,9 +22,9 @@ std::string joined(const std::vector<double>& values) {
   return fmt::format("{}", fmt::join(texts, " / "));
 }
 
-// Measuring must take less time than training: a tenth of the texts that training read, at most.
+// Measuring must take less time than training: a third of the texts that training read, at most.
 std::size_t texts_a_point(const TrainingRun& run) {
-  constexpr std::size_t kPoints = 54, kShare = 10, kFewest = 100, kMost = 1000;
+  constexpr std::size_t kPoints = 54, kShare = 3, kFewest = 100, kMost = 1000;
   const TrainingOptions& training = run.experiment().training;
   const std::size_t texts = training.steps > 0 ? training.steps * training.batch : run.num_texts() * training.epochs;
   return std::clamp(texts / (kPoints * kShare), kFewest, kMost);
