@@ -75,7 +75,7 @@ int train(const Options& options) {
         fmt::format("{}: is already there and is not overwritten; remove it or choose another name", options.out));
   }
   SteeringTraining training;
-  training.steps = parse_whole_number("--steps", options.steps, 1, kMost).value_or(training.steps);
+  training.steps = parse_whole_number("--steps", options.steps, 1, kMost).value_or(0);
   training.batch = parse_whole_number("--batch", options.batch, 1, 1'000'000).value_or(training.batch);
   training.learning_rate = parse_number("--learning-rate", options.learning_rate).value_or(training.learning_rate);
   training.seed = parse_whole_number("--seed", options.seed, 0, std::numeric_limits<std::int64_t>::max()).value_or(1);
@@ -102,10 +102,10 @@ int train(const Options& options) {
   double loss = 0.0;
   StudyProgress progress(options.quiet);
   const InterruptGuard interrupt;
-  training.on_step = [&](std::uint64_t step, double of_step) {
+  training.on_step = [&](std::uint64_t step, std::uint64_t steps, double of_step) {
     loss += (of_step - loss) / static_cast<double>(std::min<std::uint64_t>(step, 50));
-    progress.show(fmt::format("step {} of {}, loss {:.4f}", step, training.steps, loss),
-                  static_cast<double>(step) / static_cast<double>(training.steps));
+    progress.show(fmt::format("step {} of {}, loss {:.4f}", step, steps, loss),
+                  static_cast<double>(step) / static_cast<double>(steps));
     return interrupt.signal() == 0;
   };
   const SteeringHead head = train_steering(checkpoint.model, *data.train, labels, method, knob.name, training);
@@ -142,7 +142,8 @@ Command steer_command(CommandLine& program) {
   options->table.add_to(*trains);
   options->table.add_skip_bad(*trains);
   trains->add_option("--out", options->out, "The head's file, made anew")->type_name("FILE")->required();
-  trains->add_option("--steps", options->steps, "Steps of the training (700)")->type_name("N");
+  trains->add_option("--steps", options->steps, "Steps of the training (four visits of each text, at most 2000)")
+      ->type_name("N");
   trains->add_option("--batch", options->batch, "Texts a step (192)")->type_name("N");
   trains->add_option("--learning-rate", options->learning_rate, "At the first step; falls to 0 (0.004)")
       ->type_name("RATE");
@@ -153,7 +154,7 @@ Command steer_command(CommandLine& program) {
   const char* examples =
       "Examples:\n"
       "  semfuse steer train model --knob polarity --data reviews.tsv --out polarity.head\n"
-      "  semfuse generate model --n 5 --method value --head polarity.head --steer polarity=1 --strength 4\n";
+      "  semfuse generate model --n 5 --method value --head polarity.head --steer polarity=1 --strength 3\n";
   trains->footer(fmt::format("The head is for this model alone. It costs little beside the model.\n\n{}", examples));
   app->footer(examples);
   return {.app = app, .purpose = "this head", .run = [options] { return train(*options); }};

@@ -26,8 +26,8 @@ struct Method {
 };
 constexpr std::array kMethods = {
     Method{.name = "guidance", .strength = 2.0, .steer = false, .head = false, .models = false},
-    Method{.name = "value", .strength = 4.0, .steer = true, .head = true, .models = false},
-    Method{.name = "fudge", .strength = 4.0, .steer = true, .head = true, .models = false},
+    Method{.name = "value", .strength = 3.0, .steer = true, .head = true, .models = false},
+    Method{.name = "fudge", .strength = 3.0, .steer = true, .head = true, .models = false},
     Method{.name = "lm-steer", .strength = 1.0, .steer = true, .head = true, .models = false},
     Method{.name = "gedi", .strength = 20.0, .steer = true, .head = false, .models = false},
     Method{.name = "dexperts", .strength = 1.0, .steer = false, .head = false, .models = true},

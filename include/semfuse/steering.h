@@ -50,13 +50,13 @@ struct SteeringHead {
 std::string steering_fingerprint(const LanguageModel& model);
 
 struct SteeringTraining {
-  std::uint64_t steps = 700;
+  std::uint64_t steps = 0;      // 0: four visits of each text that has a label, from 100 to 2000 steps.
   std::size_t batch = 192;      // Texts a step.
   double learning_rate = 4e-3;  // At the first step; falls to 0 in a straight line.
   std::uint64_t seed = 1;
   std::size_t threads = 0;  // 0: one for each processor; the result is the same.
-  // Told after each step; false stops the training with an Error.
-  std::function<bool(std::uint64_t step, double loss)> on_step = {};
+  // Told after each of the steps; false stops the training with an Error.
+  std::function<bool(std::uint64_t step, std::uint64_t steps, double loss)> on_step = {};
 };
 
 // Learns to steer towards a label: `labels` has one in [0, 1] for each text of `dataset`, which must be encoded for

@@ -34,7 +34,12 @@ std::vector<float> vector_of(const SteeringHead& head, std::string_view name, st
   return tensor.values;
 }
 
-constexpr double kEndStrength = 4.0;  // Of tokens that mostly come last, in strengths of the others.
+// A text ends only where it is so probably what is wanted, or as going on could make it; below, ends fall by this many
+// times the strength. Not without bound: a text that cannot become what is wanted must end too.
+constexpr double kSureEnough = 0.9;
+constexpr double kEndStrength = 8.0;
+constexpr double kMostFall = 6.0;
+constexpr float kPlausible = 0.01f;  // Of the most probable token's probability.
 
 class ValueText : public TextState {
  public:
@@ -111,6 +116,7 @@ void tilt_by_value(std::span<float> logits, std::span<const float> z, double tar
                    std::span<const float> ends) {
   assert(logits.size() == z.size() && logits.size() > 1 && (ends.empty() || ends.size() == z.size()));
   const std::span<float> words = logits.subspan(1);
+  constexpr double kLeast = 1e-30;  // Of what has a logarithm.
   const auto is_last = [&](std::size_t word) { return !ends.empty() && ends[word + 1] == 1.0f; };
   // What tokens that mostly come last have together, and what the others have.
   const auto shares = [&](float log_sum) {
@@ -118,18 +124,31 @@ void tilt_by_value(std::span<float> logits, std::span<const float> z, double tar
     for (std::size_t i = 0; i < words.size(); ++i) {
       if (is_last(i)) last += std::exp(static_cast<double>(words[i]) - log_sum);
     }
-    constexpr double kLeast = 1e-30;  // Of what has a logarithm.
     return std::pair{std::max(last, kLeast), std::max(1.0 - last, kLeast)};
   };
   const float before = log_sum_exp(words.data(), words.size());
   const auto [last_before, others_before] = shares(before);
-  const auto tilt = [&](std::size_t first, std::size_t count, double weight) {
-    tilt_logits(words.data() + first, z.data() + 1 + first, count, static_cast<float>(target / share),
-                static_cast<float>((1.0 - target) / (1.0 - share)), static_cast<float>(weight));
+  const double yes = target / share;
+  const double no = (1.0 - target) / (1.0 - share);
+  const auto sure = [&](std::size_t word) {
+    const double s = 1.0 / (1.0 + std::exp(-static_cast<double>(z[word + 1])));
+    return (yes * s + no * (1.0 - s)) / std::max(yes, no);
   };
-  tilt(0, words.size(), strength);
+  // What going on may come to: the best of the words that can well stand here.
+  double best_word = kLeast;
+  if (!ends.empty()) {
+    const float least = *std::ranges::max_element(words) + std::log(kPlausible);
+    for (std::size_t i = 0; i < words.size(); ++i) {
+      if (words[i] >= least && !is_last(i)) best_word = std::max(best_word, sure(i));
+    }
+  }
+  tilt_logits(words.data(), z.data() + 1, words.size(), static_cast<float>(yes), static_cast<float>(no),
+              static_cast<float>(strength));
+  const double better = std::min(kSureEnough, best_word);
   for (std::size_t i = 0; i < words.size(); ++i) {
-    if (is_last(i)) tilt(i, 1, (kEndStrength - 1.0) * strength);
+    if (!is_last(i)) continue;
+    const double fall = kEndStrength * strength * std::log(std::max(sure(i), kLeast) / better);
+    words[i] += static_cast<float>(std::clamp(fall, -kMostFall, 0.0));
   }
   const float after = log_sum_exp(words.data(), words.size());
   const auto [last_after, others_after] = shares(after);

@@ -33,9 +33,10 @@ class ValueReader {
 
 // The log-odds z of a label for each token, from <eos> on, tilt the logits of these tokens: times the share in which
 // texts of this `target` have the label, s·x/π + (1-s)·(1-x)/(1-π) with s = σ(z), to the power `strength`. <eos> keeps
-// its probability. Tokens that mostly come last (`ends`, 1 for these; empty: there are none) are tilted by four times
-// the strength, since a word that is not what is wanted can be made good while the text goes on, its end cannot; but
-// they get no more than they had together: a text that ends runs no more risk, which is no reason to end it.
+// its probability. Tokens that mostly come last (`ends`, 1 for these; empty: there are none) get no more than they had
+// together: a text that ends runs no more risk, which is no reason to end it. Where the text is not yet surely what is
+// wanted and going on may make it so, they fall by eight times the strength more: a word can be made good while the
+// text goes on, its end cannot.
 void tilt_by_value(std::span<float> logits, std::span<const float> z, double target, double share, double strength,
                    std::span<const float> ends = {});
 

@@ -28,7 +28,7 @@ void check(const LanguageModel& model, const SteeringTraining& training) {
   const auto require = [](bool good, std::string_view rule) {
     if (!good) throw Error(fmt::format("steering: {}", rule));
   };
-  require(training.steps > 0 && training.batch > 0, "steps and batch must be above 0");
+  require(training.batch > 0, "batch must be above 0");
   require(training.learning_rate > 0.0 && std::isfinite(training.learning_rate), "the learning rate must be above 0");
   require(model.options().attention == AttentionMask::causal,
           "the model reads both ways, so no state of it stands before a token; name a causal one");
@@ -77,7 +77,9 @@ SteeringHead train_steering(const LanguageModel& model, const Dataset& dataset, 
   ParameterBlock weights(head->layout());
   head->initialise(training.seed, weights);
   AdamW optimizer(head->layout(), {.weight_decay = 0.0, .clip_norm = 1.0});
-  for (std::uint64_t step = 0; step < training.steps; ++step) {
+  const std::uint64_t steps =
+      training.steps > 0 ? training.steps : std::clamp<std::uint64_t>(4 * labelled.size() / training.batch, 100, 2000);
+  for (std::uint64_t step = 0; step < steps; ++step) {
     const std::vector<std::size_t> texts = texts_of_step(labelled, training.batch, training.seed, step);
     std::vector<float> step_labels;
     for (const std::size_t text : texts) step_labels.push_back(labels[text]);
@@ -85,9 +87,9 @@ SteeringHead train_steering(const LanguageModel& model, const Dataset& dataset, 
     ParameterBlock gradients(head->layout());
     const double loss =
         head->step({.batch = read.batch, .hidden = read.hidden, .labels = step_labels}, weights, gradients);
-    const double left = 1.0 - static_cast<double>(step) / static_cast<double>(training.steps);
+    const double left = 1.0 - static_cast<double>(step) / static_cast<double>(steps);
     optimizer.step(training.learning_rate * left, AdamW::norm(gradients, pool), gradients, weights, pool);
-    if (training.on_step && !training.on_step(step + 1, loss)) throw Error("steering: the training was stopped");
+    if (training.on_step && !training.on_step(step + 1, steps, loss)) throw Error("steering: the training was stopped");
   }
 
   SteeringHead result{

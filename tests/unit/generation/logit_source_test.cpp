@@ -117,18 +117,22 @@ TEST(Value, ReadsTheState) {
   EXPECT_THAT(z, testing::ElementsAre(10.25f, 1.875f - 17.0f, 17.75f));
 }
 
-// The second word mostly comes last. s = 3/4 for all but it, where it is 9/10: it would rise and stays, with strength
-// 1. With s = 1/2 it falls, by the fourth power.
+// The second word mostly comes last. With s = 3/4 for the first and 19/20 for it, it would rise, and stays. With s =
+// 1/2 it falls, by (1/2)/(3/4) to the eighth power more than it would as a word; far below by no more than exp(-6).
 TEST(Value, AnEndMayFallButNotRise) {
   const std::vector<float> ends = {0, 0, 1};
+  const auto expect_end = [&](float z, double factor) {
+    std::vector<float> logits = logs({0.2, 0.5, 0.3});
+    tilt_by_value(logits, std::vector<float>{0.0f, std::log(3.0f), z}, 1.0, 0.5, 1.0, ends);
+    const double word = 0.5 * 0.75;
+    const double end = 0.3 * factor / (1.0 + std::exp(-z));
+    expect_probabilities(logits, {0.2, 0.8 * word / (word + end), 0.8 * end / (word + end)}, 1e-5);
+  };
   std::vector<float> logits = logs({0.2, 0.5, 0.3});
-  tilt_by_value(logits, std::vector<float>{0.0f, std::log(3.0f), std::log(9.0f)}, 1.0, 0.5, 1.0, ends);
+  tilt_by_value(logits, std::vector<float>{0.0f, std::log(3.0f), std::log(19.0f)}, 1.0, 0.5, 1.0, ends);
   expect_probabilities(logits, {0.2, 0.5, 0.3});
-  logits = logs({0.2, 0.5, 0.3});
-  tilt_by_value(logits, std::vector<float>{0.0f, std::log(3.0f), 0.0f}, 1.0, 0.5, 1.0, ends);
-  const double word = 0.5 * 2.0 * 0.75;
-  const double end = 0.3;  // (2 · 1/2)^4
-  expect_probabilities(logits, {0.2, 0.8 * word / (word + end), 0.8 * end / (word + end)});
+  expect_end(0.0f, std::pow(0.5 / 0.75, 8.0));
+  expect_end(-4.0f, std::exp(-6.0));
 }
 
 // After two tokens with a ratio of 2 so far: (2 · (3/4) / (1/4))^(1/2) = √6 and (2 · (1/4) / (3/4))^(1/2).

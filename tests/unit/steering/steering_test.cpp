@@ -115,7 +115,7 @@ TEST_F(Steering, TrainingLowersTheLossAndDoesNotTouchTheModel) {
     std::vector<double> losses;
     train_steering(
         model_, *dataset_, labels_, method, "question",
-        {.steps = 40, .batch = 32, .learning_rate = 0.02, .threads = 1, .on_step = [&](std::uint64_t, double loss) {
+        {.steps = 40, .batch = 32, .learning_rate = 0.02, .threads = 1, .on_step = [&](std::uint64_t, std::uint64_t, double loss) {
            losses.push_back(loss);
            return true;
          }});
