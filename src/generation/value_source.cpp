@@ -38,8 +38,8 @@ std::vector<float> vector_of(const SteeringHead& head, std::string_view name, st
 // times the strength. Not without bound: a text that cannot become what is wanted must end too.
 constexpr double kSureEnough = 0.9;
 constexpr double kEndStrength = 8.0;
-constexpr double kMostFall = 6.0;
-constexpr float kPlausible = 0.01f;  // Of the most probable token's probability.
+constexpr double kMostFall = 20.0;
+constexpr float kPlausible = 0.0001f;  // Of the most probable token's probability.
 
 class ValueText : public TextState {
  public:

@@ -118,7 +118,7 @@ TEST(Value, ReadsTheState) {
 }
 
 // The second word mostly comes last. With s = 3/4 for the first and 19/20 for it, it would rise, and stays. With s =
-// 1/2 it falls, by (1/2)/(3/4) to the eighth power more than it would as a word; far below by no more than exp(-6).
+// 1/2 it falls, by (1/2)/(3/4) to the eighth power more than it would as a word; far below by no more than exp(-20).
 TEST(Value, AnEndMayFallButNotRise) {
   const std::vector<float> ends = {0, 0, 1};
   const auto expect_end = [&](float z, double factor) {
@@ -132,7 +132,7 @@ TEST(Value, AnEndMayFallButNotRise) {
   tilt_by_value(logits, std::vector<float>{0.0f, std::log(3.0f), std::log(19.0f)}, 1.0, 0.5, 1.0, ends);
   expect_probabilities(logits, {0.2, 0.5, 0.3});
   expect_end(0.0f, std::pow(0.5 / 0.75, 8.0));
-  expect_end(-4.0f, std::exp(-6.0));
+  expect_end(-4.0f, std::exp(-20.0));
 }
 
 // After two tokens with a ratio of 2 so far: (2 · (3/4) / (1/4))^(1/2) = √6 and (2 · (1/4) / (3/4))^(1/2).
