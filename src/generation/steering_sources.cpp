@@ -95,7 +95,7 @@ class PosteriorText : public TextState {
 
 class FudgeText : public TextState {
  public:
-  FudgeText(const PrefixClassifier& classifier, std::span<const float> ends, double target, double share,
+  FudgeText(const PrefixClassifier& classifier, std::span<const std::size_t> ends, double target, double share,
             double strength)
       : classifier_(classifier), ends_(ends), target_(target), share_(share), strength_(strength) {}
 
@@ -112,7 +112,7 @@ class FudgeText : public TextState {
 
  private:
   const PrefixClassifier& classifier_;
-  std::span<const float> ends_;
+  std::span<const std::size_t> ends_;
   double target_;
   double share_;
   double strength_;

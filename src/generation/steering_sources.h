@@ -56,7 +56,7 @@ class FudgeSource : public LogitSource {
 
  private:
   PrefixClassifier classifier_;
-  std::vector<float> ends_;
+  std::vector<std::size_t> ends_;
   double target_;
   double share_;
   double strength_;

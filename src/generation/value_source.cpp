@@ -39,11 +39,11 @@ std::vector<float> vector_of(const SteeringHead& head, std::string_view name, st
 constexpr double kSureEnough = 0.9;
 constexpr double kEndStrength = 8.0;
 constexpr double kMostFall = 20.0;
-constexpr float kPlausible = 0.0001f;  // Of the most probable token's probability.
+constexpr float kPlausible = 0.0001f;  // The least probability of a word that can well stand somewhere.
 
 class ValueText : public TextState {
  public:
-  ValueText(const ValueReader& reader, std::span<const float> ends, double target, double share, double strength)
+  ValueText(const ValueReader& reader, std::span<const std::size_t> ends, double target, double share, double strength)
       : reader_(reader), ends_(ends), target_(target), share_(share), strength_(strength) {}
 
   void add_readings(std::span<const TokenId>, const RequestRows::Asked& asked,
@@ -61,7 +61,7 @@ class ValueText : public TextState {
 
  private:
   const ValueReader& reader_;
-  std::span<const float> ends_;
+  std::span<const std::size_t> ends_;
   double target_;
   double share_;
   double strength_;
@@ -106,49 +106,52 @@ void ValueReader::read(std::span<const TokenId> tokens, std::span<const float> h
   for (float& value : z) value += prefix;
 }
 
-std::vector<float> ends_of(const SteeringHead& head, std::size_t vocab_size) {
+std::vector<std::size_t> ends_of(const SteeringHead& head, std::size_t vocab_size) {
   if (std::ranges::find(head.tensors, "ends", &SteeringHead::Tensor::name) == head.tensors.end()) return {};
-  const std::vector<float> ends = vector_of(head, "ends", vocab_size);
-  return {ends.begin() + Vocabulary::kEos, ends.end()};
+  const std::vector<float> flags = vector_of(head, "ends", vocab_size);
+  std::vector<std::size_t> ends;
+  for (std::size_t id = Vocabulary::kEos + 1; id < vocab_size; ++id) {
+    if (flags[id] == 1.0f) ends.push_back(id - Vocabulary::kEos);
+  }
+  return ends;
 }
 
 void tilt_by_value(std::span<float> logits, std::span<const float> z, double target, double share, double strength,
-                   std::span<const float> ends) {
-  assert(logits.size() == z.size() && logits.size() > 1 && (ends.empty() || ends.size() == z.size()));
-  const std::span<float> words = logits.subspan(1);
+                   std::span<const std::size_t> ends) {
+  assert(logits.size() == z.size() && logits.size() > 1);
   constexpr double kLeast = 1e-30;  // Of what has a logarithm.
-  const auto is_last = [&](std::size_t word) { return !ends.empty() && ends[word + 1] == 1.0f; };
+  const std::span<float> words = logits.subspan(1);
   // What tokens that mostly come last have together, and what the others have.
   const auto shares = [&](float log_sum) {
     double last = 0.0;
-    for (std::size_t i = 0; i < words.size(); ++i) {
-      if (is_last(i)) last += std::exp(static_cast<double>(words[i]) - log_sum);
-    }
+    for (const std::size_t i : ends) last += std::exp(static_cast<double>(logits[i]) - log_sum);
     return std::pair{std::max(last, kLeast), std::max(1.0 - last, kLeast)};
+  };
+  const double yes = target / share;
+  const double no = (1.0 - target) / (1.0 - share);
+  const auto sure = [&](std::size_t i) {
+    const double s = 1.0 / (1.0 + std::exp(-static_cast<double>(z[i])));
+    return (yes * s + no * (1.0 - s)) / std::max(yes, no);
   };
   const float before = log_sum_exp(words.data(), words.size());
   const auto [last_before, others_before] = shares(before);
-  const double yes = target / share;
-  const double no = (1.0 - target) / (1.0 - share);
-  const auto sure = [&](std::size_t word) {
-    const double s = 1.0 / (1.0 + std::exp(-static_cast<double>(z[word + 1])));
-    return (yes * s + no * (1.0 - s)) / std::max(yes, no);
-  };
-  // What going on may come to: the best of the words that can well stand here.
-  double best_word = kLeast;
+  // What going on may come to: the best of the words that can well stand here. `sure` is monotone in z.
+  double better = kSureEnough;
   if (!ends.empty()) {
-    const float least = *std::ranges::max_element(words) + std::log(kPlausible);
-    for (std::size_t i = 0; i < words.size(); ++i) {
-      if (words[i] >= least && !is_last(i)) best_word = std::max(best_word, sure(i));
+    const float least = before + std::log(kPlausible);
+    const float side = yes >= no ? 1.0f : -1.0f;
+    std::size_t best = 0;
+    for (std::size_t i = 1; i < logits.size(); ++i) {
+      if (logits[i] < least || (best != 0 && side * z[i] <= side * z[best])) continue;
+      if (!std::ranges::binary_search(ends, i)) best = i;
     }
+    better = std::min(better, best == 0 ? kLeast : sure(best));
   }
   tilt_logits(words.data(), z.data() + 1, words.size(), static_cast<float>(yes), static_cast<float>(no),
               static_cast<float>(strength));
-  const double better = std::min(kSureEnough, best_word);
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    if (!is_last(i)) continue;
+  for (const std::size_t i : ends) {
     const double fall = kEndStrength * strength * std::log(std::max(sure(i), kLeast) / better);
-    words[i] += static_cast<float>(std::clamp(fall, -kMostFall, 0.0));
+    logits[i] += static_cast<float>(std::clamp(fall, -kMostFall, 0.0));
   }
   const float after = log_sum_exp(words.data(), words.size());
   const auto [last_after, others_after] = shares(after);
@@ -156,7 +159,8 @@ void tilt_by_value(std::span<float> logits, std::span<const float> z, double tar
   const bool rises = last_after > last_before;
   const auto shift_last = static_cast<float>(shift + (rises ? std::log(last_before / last_after) : 0.0));
   const auto shift_others = static_cast<float>(shift + (rises ? std::log(others_before / others_after) : 0.0));
-  for (std::size_t i = 0; i < words.size(); ++i) words[i] += is_last(i) ? shift_last : shift_others;
+  for (const std::size_t i : ends) logits[i] += shift_last - shift_others;
+  for (float& logit : words) logit += shift_others;
 }
 
 ValueSource::ValueSource(const LanguageModel& model, const SteeringHead& head, double target, double strength)

@@ -33,15 +33,16 @@ class ValueReader {
 
 // The log-odds z of a label for each token, from <eos> on, tilt the logits of these tokens: times the share in which
 // texts of this `target` have the label, s·x/π + (1-s)·(1-x)/(1-π) with s = σ(z), to the power `strength`. <eos> keeps
-// its probability. Tokens that mostly come last (`ends`, 1 for these; empty: there are none) get no more than they had
+// its probability. Tokens that mostly come last (`ends`, their places in `logits`) get no more than they had
 // together: a text that ends runs no more risk, which is no reason to end it. Where the text is not yet surely what is
 // wanted and going on may make it so, they fall by eight times the strength more: a word can be made good while the
 // text goes on, its end cannot.
 void tilt_by_value(std::span<float> logits, std::span<const float> z, double target, double share, double strength,
-                   std::span<const float> ends = {});
+                   std::span<const std::size_t> ends = {});
 
-// Which tokens these are by the head, from <eos> on; empty if it does not say. Throws Error if there are not as many.
-std::vector<float> ends_of(const SteeringHead& head, std::size_t vocab_size);
+// Which tokens these are by the head, counted from <eos> on; none if it does not say. Throws Error if it is of another
+// size.
+std::vector<std::size_t> ends_of(const SteeringHead& head, std::size_t vocab_size);
 
 class ValueSource : public LogitSource {
  public:
@@ -51,7 +52,7 @@ class ValueSource : public LogitSource {
 
  private:
   ValueReader reader_;
-  std::vector<float> ends_;
+  std::vector<std::size_t> ends_;
   double target_;
   double share_;
   double strength_;

@@ -87,7 +87,12 @@ void TiltLogits(float* logits, const float* z, std::size_t size, float yes, floa
   const Vector least = hn::Set(d, 1e-37f);  // Of what has a logarithm.
   for_vectors(size, [&](std::size_t j, std::size_t count) SEMFUSE_LAMBDA {
     const Vector z_j = load(z + j, count);
-    const Vector mixed = hn::MulAdd(share_yes, sigmoid(z_j), hn::Mul(share_no, sigmoid(hn::Neg(z_j))));
+    // σ(|z|) = 1 / (1 + e) and σ(-|z|) = e / (1 + e) with e = exp(-|z|): both without cancellation.
+    const Vector e = hn::Exp(d, hn::Max(hn::Neg(hn::Abs(z_j)), hn::Set(d, -87.0f)));
+    const auto positive = hn::Ge(z_j, hn::Zero(d));
+    const Vector larger = hn::IfThenElse(positive, share_yes, share_no);
+    const Vector smaller = hn::IfThenElse(positive, share_no, share_yes);
+    const Vector mixed = hn::Div(hn::MulAdd(smaller, e, larger), hn::Add(hn::Set(d, 1.0f), e));
     const Vector log_mixed = hn::Log(d, hn::Max(mixed, least));
     store(hn::MulAdd(factor, log_mixed, load(logits + j, count)), logits + j, count);
   });

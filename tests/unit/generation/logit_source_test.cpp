@@ -120,7 +120,7 @@ TEST(Value, ReadsTheState) {
 // The second word mostly comes last. With s = 3/4 for the first and 19/20 for it, it would rise, and stays. With s =
 // 1/2 it falls, by (1/2)/(3/4) to the eighth power more than it would as a word; far below by no more than exp(-20).
 TEST(Value, AnEndMayFallButNotRise) {
-  const std::vector<float> ends = {0, 0, 1};
+  const std::vector<std::size_t> ends = {2};
   const auto expect_end = [&](float z, double factor) {
     std::vector<float> logits = logs({0.2, 0.5, 0.3});
     tilt_by_value(logits, std::vector<float>{0.0f, std::log(3.0f), z}, 1.0, 0.5, 1.0, ends);
