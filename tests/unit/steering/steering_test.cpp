@@ -113,12 +113,15 @@ TEST_F(Steering, TrainingLowersTheLossAndDoesNotTouchTheModel) {
   const std::vector<std::vector<float>> before = values_of(model_);
   for (const SteeringMethod method : kMethods) {
     std::vector<double> losses;
-    train_steering(
-        model_, *dataset_, labels_, method, "question",
-        {.steps = 40, .batch = 32, .learning_rate = 0.02, .threads = 1, .on_step = [&](std::uint64_t, std::uint64_t, double loss) {
-           losses.push_back(loss);
-           return true;
-         }});
+    train_steering(model_, *dataset_, labels_, method, "question",
+                   {.steps = 40,
+                    .batch = 32,
+                    .learning_rate = 0.02,
+                    .threads = 1,
+                    .on_step = [&](std::uint64_t, std::uint64_t, double loss) {
+                      losses.push_back(loss);
+                      return true;
+                    }});
     EXPECT_LT(losses.back(), 0.95 * losses.front()) << to_string(method);
   }
   EXPECT_EQ(values_of(model_), before);
@@ -164,6 +167,7 @@ TEST_F(Steering, TheSameTextInAnyCompany) {
   for (const SteeringMethod method : kMethods) sources.push_back(steering_source(model_, trained(method), 1.0, 3.0));
   sources.push_back(posterior_source(nullptr, model_, "polarity", 1.0, 10.0));
   sources.push_back(posterior_source(copy, model_, "polarity", 0.0, 10.0));
+  sources.push_back(experts_source(model_, other, copy, 0.7));
   const Generator alone(model_, 1);
   const Generator several(model_, 3);
   std::vector<std::string> plain;
