@@ -37,5 +37,6 @@ Command verify_command(CommandLine& program);
 Command export_command(CommandLine& program);
 Command tokenize_command(CommandLine& program);
 Command steer_command(CommandLine& program);
+Command arena_command(CommandLine& program);
 
 }  // namespace semfuse

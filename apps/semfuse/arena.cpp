@@ -1,0 +1,224 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <optional>
+
+#include "command.h"
+#include "config/data_tables.h"
+#include "data/builtin_corpora.h"
+#include "interrupt.h"
+#include "io/file.h"
+#include "report/arena_report.h"
+#include "semfuse/error.h"
+#include "settings.h"
+#include "study/arena.h"
+#include "study/study_folder.h"
+#include "study_progress.h"
+#include "table.h"
+#include "table_options.h"
+#include "terminal.h"
+
+namespace semfuse {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Options {
+  std::vector<std::string> data;
+  TableFlags table;
+  std::string out;
+  std::string knob;
+  std::vector<std::string> methods;
+  std::vector<std::string> strengths;
+  std::optional<std::string> seeds;
+  std::optional<std::string> n;
+  std::vector<std::string> settings;
+  std::optional<std::string> threads;
+  bool quiet = false;
+};
+
+// The knob of that name that a column gives, or one that is declared.
+Knob chosen_knob(const Options& options, const DataOptions& data) {
+  if (options.knob.find(':') != std::string::npos) return parse_knob(options.knob);
+  const std::vector<Knob> knobs = column_knobs(data).knobs;
+  std::vector<std::string> names;
+  for (const Knob& knob : knobs) {
+    if (knob.kind != KnobKind::probability) continue;
+    if (options.knob.empty() || knob.name == options.knob) return knob;
+    names.push_back(knob.name);
+  }
+  if (options.knob.empty())
+    throw Error(
+        "no column has two values that could be a label; declare the knob, as --knob 'good: probability of column "
+        "good'");
+  throw Error(fmt::format("--knob {}: no column gives such a probability{}", printable(options.knob),
+                          names.empty() ? "" : fmt::format("; there is {}", fmt::join(names, ", "))));
+}
+
+std::vector<const ArenaMethod*> chosen_methods(const Options& options) {
+  std::vector<const ArenaMethod*> methods;
+  for (const std::string& name : options.methods) arena_method(name);  // Throws.
+  for (const ArenaMethod& method : arena_methods()) {
+    const bool wanted = options.methods.empty() || method.name == "unconditional" ||
+                        std::ranges::find(options.methods, method.name) != options.methods.end();
+    if (wanted) methods.push_back(&method);
+  }
+  return methods;
+}
+
+// Every model of the arena is trained so; words, as most of the field has them.
+Experiment base_experiment(const Options& options, const DataOptions& data) {
+  Experiment experiment = preset_experiment("text");
+  experiment.data = data;
+  DataSize size = estimated_size(data);
+  const DataFit fit = fit_for(size, experiment.training, experiment.data.max_length);
+  experiment.training.epochs = fit.epochs;
+  experiment.training.batch = fit.batch;
+  if (fit.dropout) experiment.model.dropout = *fit.dropout;
+  apply_settings(experiment, options.settings);
+  return experiment;
+}
+
+void write(const fs::path& folder, const ArenaReport& report) {
+  write_atomically(folder / "results.json", arena_json(report));
+  write_atomically(folder / "table.md", arena_markdown(report));
+  write_atomically(folder / "index.html", arena_page(report));
+}
+
+void print(const Terminal& terminal, const ArenaReport& report) {
+  if (!terminal.is_terminal()) return terminal.print(arena_markdown(report));
+  for (const auto& cells : {arena_cells(report), level_cells(report)}) {
+    Table table({Table::Align::left, Table::Align::right});
+    for (const std::vector<std::string>& row : cells) {
+      std::vector<Table::Cell> line;
+      for (const std::string& text : row) line.push_back({.text = text});
+      table.add(std::move(line));
+    }
+    terminal.print(table.text(terminal, 0, 2) + '\n');
+  }
+  terminal.print(terminal.flowed(arena_note(report)) + '\n');
+}
+
+std::vector<double> parsed_strengths(const std::vector<std::string>& texts) {
+  std::vector<double> strengths;
+  for (const std::string& text : texts) {
+    const double strength = *parse_number("--strengths", text);
+    if (!(strength > 0.0 && strength <= 100.0))
+      throw Error(fmt::format("--strengths {}: must be above 0 and at most 100", printable(text)));
+    strengths.push_back(strength);
+  }
+  return strengths;
+}
+
+int run_arena(const Options& options) {
+  StudyFolder folder(options.out, "arena");
+  const std::vector<const ArenaMethod*> methods = chosen_methods(options);
+  const std::uint64_t seeds = parse_whole_number("--seeds", options.seeds, 1, 100).value_or(3);
+  const std::vector<double> strengths = parsed_strengths(options.strengths);
+  ArenaSettings settings;
+  settings.n = parse_whole_number("--n", options.n, 20, 1'000'000).value_or(settings.n);
+  settings.threads = parse_threads(options.threads);
+  settings.strengths = strengths;
+  DataOptions data;
+  data.kind = DataKind::files;
+  for (const std::string& file : options.data) data.train.push_back(absolute_data_name(file));
+  options.table.apply_to(data);
+  const Knob knob = chosen_knob(options, data);
+  Experiment experiment = base_experiment(options, data);
+  experiment.model.knobs = {knob};
+
+  const InterruptGuard interrupt;
+  folder.open();
+  StudyProgress progress(options.quiet);
+  progress.line("reading texts and training judges");
+  const ArenaTexts texts = read_arena_texts(
+      {data.train.begin(), data.train.end()},
+      {.text_column = data.text, .columns = {}, .skip_bad = data.skip_bad, .table = table_options(data)}, knob);
+  const ArenaJury jury(texts);
+  ArenaReport report{.knob = knob.name,
+                     .real_positive = jury.real(true),
+                     .real_negative = jury.real(false),
+                     .real_perplexity = jury.real_perplexity(),
+                     .texts = settings.n,
+                     .runs = {}};
+  const double all = static_cast<double>(seeds * methods.size());
+  double done = 0.0;
+  const auto go_on = [&](const std::string& what, double share) {
+    progress.show(what, (done + share) / all);
+    return interrupt.signal() == 0;
+  };
+  try {
+    for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
+      experiment.seed = seed;
+      ArenaParts parts(folder.path() / "models" / fmt::format("seed-{}", seed), texts, jury.judge_a(), experiment, seed,
+                       settings.threads, [&](const std::string& what, double share) {
+                         return go_on(fmt::format("seed {}: {} {:.0f} %", seed, what, share * 100.0), 0.0);
+                       });
+      for (const ArenaMethod* method : methods) {
+        const std::string name = fmt::format("{}-{}-n{}", method->name, seed, settings.n);
+        std::optional<std::string> kept = folder.finished(name, experiment);
+        if (!kept) {
+          const ArenaRun run = run_method(*method, parts, jury, settings, [&](double share) {
+            return go_on(fmt::format("seed {}: {}", seed, method->title), share);
+          });
+          kept = to_json(run);
+          folder.keep(name, experiment, *kept);
+        }
+        report.runs.push_back(parse_arena_run(*kept, folder.metrics_path(name).string()));
+        done += 1.0;
+        write(folder.path(), report);
+      }
+    }
+  } catch (const Error&) {
+    if (interrupt.signal() == 0) throw;
+    progress.clear();
+    notify("stopped; the same command goes on");
+    return 128 + interrupt.signal();
+  }
+  progress.clear();
+  if (!options.quiet) {
+    print(Terminal(stdout), report);
+    notify(fmt::format("{} has the page", (folder.path() / "index.html").string()));
+  }
+  return 0;
+}
+
+}  // namespace
+
+Command arena_command(CommandLine& program) {
+  CommandLine* app = program.add_subcommand("arena", "Compare methods of control on your own labelled texts");
+  const auto options = std::make_shared<Options>();
+  app->add_option("--data", options->data, "Labelled texts: .tsv, .csv or .jsonl; may be repeated")
+      ->type_name("FILE")
+      ->required();
+  options->table.add_to(*app);
+  app->add_option("--out", options->out,
+                  "Folder for models, results.json, table.md and index.html; what is done is kept")
+      ->type_name("DIR")
+      ->required();
+  app->add_option("--knob", options->knob,
+                  "The column whose label is controlled, or a declaration (default: the first that has two values)")
+      ->type_name("KNOB");
+  app->add_option("--methods", options->methods, "Only these; may be repeated")->type_name("NAME");
+  app->add_option("--strengths", options->strengths, "Instead of those of each method; may be repeated")
+      ->type_name("W");
+  app->add_option("--seeds", options->seeds, "Models of each kind, on seeds from 1 (default: 3)")->type_name("N");
+  app->add_option("--n", options->n, "Texts of each label and strength (default: 1000)")->type_name("N");
+  app->add_option("--set", options->settings, "Change one setting of every model; may be repeated")
+      ->type_name("KEY=VALUE");
+  app->add_option("--threads", options->threads, "Threads to compute with; the result is the same for any number")
+      ->type_name("N");
+  app->add_flag("--quiet", options->quiet, "Print nothing");
+  app->footer(
+      "Texts are shared out by a hash: 60 % train models, 15 % the judge that methods may use, 20 % the judge that "
+      "measures,\n"
+      "5 % are prompts. Ctrl-C stops; the same command goes on.\n\n"
+      "Examples:\n"
+      "  semfuse arena --data reviews.tsv --knob polarity --out arena\n"
+      "  semfuse arena --data reviews.tsv --methods gedi --methods value --seeds 1 --n 200 --out short\n");
+  return {.app = app, .purpose = "these models", .run = [options] { return run_arena(*options); }};
+}
+
+}  // namespace semfuse
