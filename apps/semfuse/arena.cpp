@@ -10,7 +10,9 @@
 #include "data/builtin_corpora.h"
 #include "interrupt.h"
 #include "io/file.h"
+#include "judge/program_judge.h"
 #include "report/arena_report.h"
+#include "run/run_judge.h"
 #include "semfuse/error.h"
 #include "settings.h"
 #include "study/arena.h"
@@ -25,6 +27,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// Sizes of every model: three seeds of all methods take half an hour on two cores.
+constexpr std::uint64_t kSteps = 1600;
+constexpr std::size_t kWords = 4000;
+constexpr std::size_t kFeedForward = 256;
+
 struct Options {
   std::vector<std::string> data;
   TableFlags table;
@@ -34,8 +41,10 @@ struct Options {
   std::vector<std::string> strengths;
   std::optional<std::string> seeds;
   std::optional<std::string> n;
+  std::optional<std::string> judge;
   std::vector<std::string> settings;
   std::optional<std::string> threads;
+  bool resume = false;
   bool quiet = false;
 };
 
@@ -72,11 +81,12 @@ std::vector<const ArenaMethod*> chosen_methods(const Options& options) {
 Experiment base_experiment(const Options& options, const DataOptions& data) {
   Experiment experiment = preset_experiment("text");
   experiment.data = data;
-  DataSize size = estimated_size(data);
+  const DataSize size = estimated_size(data);
   const DataFit fit = fit_for(size, experiment.training, experiment.data.max_length);
-  experiment.training.epochs = fit.epochs;
   experiment.training.batch = fit.batch;
-  if (fit.dropout) experiment.model.dropout = *fit.dropout;
+  experiment.training.steps = kSteps;
+  experiment.text.vocabulary = kWords;
+  experiment.model.feed_forward = kFeedForward;
   apply_settings(experiment, options.settings);
   return experiment;
 }
@@ -112,8 +122,31 @@ std::vector<double> parsed_strengths(const std::vector<std::string>& texts) {
   return strengths;
 }
 
+// Null: one is trained.
+std::shared_ptr<const Judge> named_judge(const Options& options, const Knob& knob, const InterruptGuard& interrupt) {
+  if (!options.judge) return nullptr;
+  std::error_code ignored;
+  if (fs::is_regular_file(*options.judge, ignored)) {
+    auto judge = std::make_shared<const LinearJudge>(LinearJudge::load(*options.judge));
+    require_judge_of(knob, *judge, *options.judge);
+    return judge;
+  }
+  if (options.judge->find_first_not_of(' ') == options.judge->npos)
+    throw Error("--judge is empty; name a judge's file, or a command");
+  ProgramJudgeOptions how;
+  how.go_on = [&interrupt] { return interrupt.signal() == 0; };
+  return std::make_shared<const ProgramJudge>(knob, *options.judge, std::move(how));
+}
+
+// An earlier call may have had other strengths.
+bool is_of(const ArenaRun& run, const ArenaMethod& method, const ArenaSettings& settings) {
+  return std::ranges::equal(run.points, strengths_of(method, settings), {}, &ArenaPoint::strength);
+}
+
 int run_arena(const Options& options) {
   StudyFolder folder(options.out, "arena");
+  if (std::error_code ignored; options.resume && !fs::exists(folder.path(), ignored))
+    throw Error(fmt::format("{}: there is nothing to resume; leave out --resume", printable(options.out)));
   const std::vector<const ArenaMethod*> methods = chosen_methods(options);
   const std::uint64_t seeds = parse_whole_number("--seeds", options.seeds, 1, 100).value_or(3);
   const std::vector<double> strengths = parsed_strengths(options.strengths);
@@ -129,14 +162,22 @@ int run_arena(const Options& options) {
   Experiment experiment = base_experiment(options, data);
   experiment.model.knobs = {knob};
 
+  const auto name_of = [&](const ArenaMethod& method, std::uint64_t seed) {
+    return fmt::format("{}-{}-n{}", method.name, seed, settings.n);
+  };
+  const auto finished = [&](const ArenaMethod& method, std::uint64_t seed) {
+    experiment.seed = seed;
+    return folder.finished(name_of(method, seed), experiment);
+  };
+  // What was measured with other settings is found before anything is done.
+  for (const ArenaMethod* method : methods) finished(*method, 1);
   const InterruptGuard interrupt;
   folder.open();
   StudyProgress progress(options.quiet);
-  progress.line("reading texts and training judges");
   const ArenaTexts texts = read_arena_texts(
       {data.train.begin(), data.train.end()},
       {.text_column = data.text, .columns = {}, .skip_bad = data.skip_bad, .table = table_options(data)}, knob);
-  const ArenaJury jury(texts);
+  const ArenaJury jury(texts, named_judge(options, texts.knob, interrupt));
   ArenaReport report{.knob = knob.name,
                      .real_positive = jury.real(true),
                      .real_negative = jury.real(false),
@@ -157,9 +198,9 @@ int run_arena(const Options& options) {
                          return go_on(fmt::format("seed {}: {} {:.0f} %", seed, what, share * 100.0), 0.0);
                        });
       for (const ArenaMethod* method : methods) {
-        const std::string name = fmt::format("{}-{}-n{}", method->name, seed, settings.n);
-        std::optional<std::string> kept = folder.finished(name, experiment);
-        if (!kept) {
+        const std::string name = name_of(*method, seed);
+        std::optional<std::string> kept = finished(*method, seed);
+        if (!kept || !is_of(parse_arena_run(*kept, folder.metrics_path(name).string()), *method, settings)) {
           const ArenaRun run = run_method(*method, parts, jury, settings, [&](double share) {
             return go_on(fmt::format("seed {}: {}", seed, method->title), share);
           });
@@ -206,10 +247,15 @@ Command arena_command(CommandLine& program) {
       ->type_name("W");
   app->add_option("--seeds", options->seeds, "Models of each kind, on seeds from 1 (default: 3)")->type_name("N");
   app->add_option("--n", options->n, "Texts of each label and strength (default: 1000)")->type_name("N");
+  app->add_option("--judge", options->judge,
+                  "Who measures: a judge's file, or a command that reads a text a line and writes a number a line "
+                  "(default: a judge that is trained on 20 % of the texts)")
+      ->type_name("JUDGE");
   app->add_option("--set", options->settings, "Change one setting of every model; may be repeated")
       ->type_name("KEY=VALUE");
   app->add_option("--threads", options->threads, "Threads to compute with; the result is the same for any number")
       ->type_name("N");
+  app->add_flag("--resume", options->resume, "Go on with what is in the folder, as is done anyway; it must be there");
   app->add_flag("--quiet", options->quiet, "Print nothing");
   app->footer(
       "Texts are shared out by a hash: 60 % train models, 15 % the judge that methods may use, 20 % the judge that "

@@ -79,9 +79,17 @@ std::string text_of(const Estimate& value, int digits) {
   return fmt::format("{:.{}f} ± {:.{}f}", value.mean, digits, value.high - value.mean, digits);
 }
 
+bool is_plain(const StrengthRow& row) {
+  return row.method->name == "unconditional";
+}
+
 std::string both(const StrengthRow& row, double ArenaEnd::*field, int digits) {
   return fmt::format("{} / {}", text_of(row.over([&](const ArenaPoint& p) { return p.positive.*field; }), digits),
                      text_of(row.over([&](const ArenaPoint& p) { return p.negative.*field; }), digits));
+}
+
+std::string ratios(const ArenaReport& report, const StrengthRow& row) {
+  return fmt::format("{} / {}", text_of(ratio(report, row, true), 2), text_of(ratio(report, row, false), 2));
 }
 
 std::string strength_text(const StrengthRow& row) {
@@ -138,7 +146,6 @@ Plot frontier(const ArenaReport& report, std::string title, double (ArenaPoint::
   }
   Plot plot{.title = std::move(title), .x_label = "perplexity over that with nothing asked, by label"};
   for (const std::string& name : names) {
-    std::ranges::sort(lines[name]);
     Series series{.name = name, .x = {}, .y = {}, .dashed = !name.starts_with("semfuse")};
     for (const auto& [x, y] : lines[name]) {
       series.x.push_back(x);
@@ -208,13 +215,12 @@ Rows arena_cells(const ArenaReport& report) {
       distinct[n] = fmt::format("{:.2f}", row.over(mean).mean);
     }
     const ArenaRun& run = *row.runs.front();
-    cells.push_back(
-        {std::string(row.method->title), strength_text(row), both(row, &ArenaEnd::control, 3),
-         both(row, &ArenaEnd::flip, 3),
-         fmt::format("{} / {}", text_of(ratio(report, row, true), 2), text_of(ratio(report, row, false), 2)),
-         both(row, &ArenaEnd::length, 1), fmt::format("{}", fmt::join(distinct, " / ")), std::string(row.method->cost),
-         text_of(times(row), 1), run.parameters == 0 ? "" : std::to_string(run.parameters),
-         run.training_seconds == 0.0 ? "" : fmt::format("{:.0f} s", run.training_seconds)});
+    cells.push_back({std::string(row.method->title), strength_text(row), both(row, &ArenaEnd::control, 3),
+                     both(row, &ArenaEnd::flip, 3), is_plain(row) ? "" : ratios(report, row),
+                     both(row, &ArenaEnd::length, 1), fmt::format("{}", fmt::join(distinct, " / ")),
+                     std::string(row.method->cost), text_of(times(row), 1),
+                     run.parameters == 0 ? "" : std::to_string(run.parameters),
+                     run.training_seconds == 0.0 ? "" : fmt::format("{:.0f} s", run.training_seconds)});
   }
   const auto pair = [](double positive, double negative, int digits) {
     return fmt::format("{:.{}f} / {:.{}f}", positive, digits, negative, digits);

@@ -12,7 +12,7 @@
 
 namespace semfuse {
 
-// Points in the order of x. What is not finite is a gap.
+// Points in the order in which a line joins them; as text, of x. What is not finite is a gap.
 struct Series {
   std::string name;
   std::vector<double> x;

@@ -247,14 +247,20 @@ std::vector<std::string> texts_of_judges(const ArenaTexts& texts) {
 
 }  // namespace
 
-ArenaJury::ArenaJury(const ArenaTexts& texts)
+ArenaJury::ArenaJury(const ArenaTexts& texts, std::shared_ptr<const Judge> judge_b)
     : texts_(texts),
       judge_a_(arena_judge(texts.knob, texts.judge_a)),
-      judge_b_(arena_judge(texts.knob, texts.judge_b)),
+      judge_b_(judge_b ? std::move(judge_b)
+                       : std::make_shared<const LinearJudge>(arena_judge(texts.knob, texts.judge_b))),
       fluency_(texts_of_judges(texts)) {
   real_positive_ = measured(*this, texts_of(texts.test, true), true);
   real_negative_ = measured(*this, texts_of(texts.test, false), false);
   real_perplexity_ = fluency_.perplexity(texts_of(texts.test));
+}
+
+std::span<const double> strengths_of(const ArenaMethod& method, const ArenaSettings& settings) {
+  const bool has_own = settings.strengths.empty() || method.strengths.size() < 2;
+  return has_own ? std::span(method.strengths) : settings.strengths;
 }
 
 ArenaRun run_method(const ArenaMethod& method, ArenaParts& parts, const ArenaJury& jury, const ArenaSettings& settings,
@@ -263,8 +269,7 @@ ArenaRun run_method(const ArenaMethod& method, ArenaParts& parts, const ArenaJur
   Desk desk(settings, parts.seed());
   const bool is_coin = method.name == "coin";
   Method how(is_coin ? arena_method("guidance") : method, parts, jury);
-  const bool has_own = settings.strengths.empty() || method.strengths.size() < 2;
-  const std::span<const double> strengths = has_own ? std::span(method.strengths) : settings.strengths;
+  const std::span<const double> strengths = strengths_of(method, settings);
   const auto units = static_cast<double>(4 * strengths.size() + (method.graded ? settings.levels : 0));
   double done = 0.0;
   const auto step = [&] {

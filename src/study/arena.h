@@ -1,8 +1,11 @@
 // An arena: methods of control side by side, on the same texts, models and judges.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -43,7 +46,7 @@ struct ArenaPoint {
   double strength = 0.0;
   ArenaEnd positive;
   ArenaEnd negative;
-  double microseconds = 0.0;  // A token, of one thread; the only numbers that differ from run to run are times.
+  double microseconds = 0.0;  // A token took, with all threads. Only times differ from run to run.
 
   // Of both ends the worse.
   double control() const { return std::min(positive.control, negative.control); }
@@ -75,11 +78,12 @@ ArenaRun parse_arena_run(std::string_view json, std::string_view origin);
 // Who measures. `texts` must outlive it.
 class ArenaJury {
  public:
-  explicit ArenaJury(const ArenaTexts& texts);
+  // `judge_b` is any judge of the knob; null: one that is trained on texts of its own.
+  explicit ArenaJury(const ArenaTexts& texts, std::shared_ptr<const Judge> judge_b = nullptr);
 
   const ArenaTexts& texts() const { return texts_; }
   const LinearJudge& judge_a() const { return judge_a_; }
-  const LinearJudge& judge_b() const { return judge_b_; }
+  const Judge& judge_b() const { return *judge_b_; }
   const FluencyModel& fluency() const { return fluency_; }
 
   // Of the test texts, for comparison: what judge B makes of them, and their fluency.
@@ -94,7 +98,7 @@ class ArenaJury {
  private:
   const ArenaTexts& texts_;
   LinearJudge judge_a_;
-  LinearJudge judge_b_;
+  std::shared_ptr<const Judge> judge_b_;
   FluencyModel fluency_;
   ArenaEnd real_positive_, real_negative_;
   double real_perplexity_ = 0.0;
@@ -107,6 +111,9 @@ struct ArenaSettings {
   std::size_t threads = 0;
   std::span<const double> strengths = {};  // Instead of the method's own.
 };
+
+// The strengths that a method is run at.
+std::span<const double> strengths_of(const ArenaMethod& method, const ArenaSettings& settings);
 
 // Generates and measures. Depends on the seed's parts and the settings alone, besides times. `go_on` is told the share
 // that is done; false ends it with an Error. Throws Error like generator and parts.

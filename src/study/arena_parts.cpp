@@ -50,13 +50,22 @@ ArenaParts::ArenaParts(fs::path folder, const ArenaTexts& texts, const LinearJud
   knob.source = "label";
   experiment_.model.knobs = {knob};
   experiment_.seed = seed;
+  std::error_code ignored;
+  fs::create_directories(folder_, ignored);
+  const fs::path kept = folder_ / "experiment.toml";
+  const std::string wanted = to_toml(experiment_);
+  if (!fs::exists(kept, ignored)) {
+    write_atomically(kept, wanted);
+  } else if (read_text(kept) != wanted) {
+    throw Error(
+        fmt::format("{}: has models that were trained with other settings; choose another --out", folder_.string()));
+  }
 }
 
 Experiment ArenaParts::with_data(const std::string& file, std::optional<bool> positive) const {
   const fs::path path = folder_ / file;
   const fs::path test = folder_ / "test.jsonl";
   std::error_code ignored;
-  fs::create_directories(folder_, ignored);
   if (!fs::exists(path, ignored)) write_arena_texts(path, texts_.model, positive);
   if (!fs::exists(test, ignored)) write_arena_texts(test, texts_.test);
   Experiment experiment = experiment_;
@@ -131,11 +140,10 @@ const ArenaParts::Model& ArenaParts::expert(bool positive) {
   experiment.init = (folder_ / "ctrl").string();
   experiment.training.knob_share = 0.0;
   experiment.training.learning_rate *= kExpertRate;
-  const std::uint64_t steps = load_checkpoint(folder_ / "ctrl").experiment().training.steps;
-  const double epochs = static_cast<double>(experiment.training.epochs) * kExpertSteps;
-  const double own = std::ceil(epochs * static_cast<double>(texts_.model.size()) /
-                               static_cast<double>(std::max<std::size_t>(experiment.training.batch, 1)));
-  experiment.training.steps = std::max<std::uint64_t>(10, steps > 0 ? steps / 8 : static_cast<std::uint64_t>(own));
+  const double epoch = static_cast<double>(texts_.model.size()) / static_cast<double>(experiment.training.batch);
+  const double steps = experiment.training.steps > 0 ? static_cast<double>(experiment.training.steps)
+                                                     : static_cast<double>(experiment.training.epochs) * epoch;
+  experiment.training.steps = std::max<std::uint64_t>(10, static_cast<std::uint64_t>(kExpertSteps * steps));
   return model = trained(name, experiment);
 }
 

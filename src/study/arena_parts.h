@@ -20,7 +20,8 @@ class ArenaParts {
   // Told what is made and which share of it is done; false ends it with an Error.
   using Progress = std::function<bool(const std::string& what, double done)>;
 
-  // `experiment` says sizes and training of a model; its data and knobs are set here. All must outlive it.
+  // `experiment` says sizes and training of a model; its data and knobs are set here. All must outlive it. Throws Error
+  // if the folder has parts of another experiment.
   ArenaParts(std::filesystem::path folder, const ArenaTexts& texts, const LinearJudge& judge_a, Experiment experiment,
              std::uint64_t seed, std::size_t threads, Progress progress);
 

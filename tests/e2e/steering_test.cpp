@@ -35,7 +35,7 @@ class SteeringProgram : public testing::Test {
     for (const char* method : {"value", "fudge", "lm-steer"}) {
       const ProcessResult result =
           semfuse_program({"steer", "train", path("model"), "--method", method, "--knob", "kind", "--out", path(method),
-                           "--steps", "60", "--batch", "32", "--quiet"});
+                           "--steps", "200", "--batch", "32", "--quiet"});
       ASSERT_EQ(result.exit_code, 0) << result.err;
       EXPECT_THAT(result.out, HasSubstr(" for kind, "));
     }
@@ -97,7 +97,7 @@ TEST_F(SteeringProgram, MethodsSteerBothWays) {
 
 TEST_F(SteeringProgram, TheSameHeadAndTextsAgain) {
   const Arguments again = {"steer",   "train", path("model"), "--knob", "kind",    "--out",     path("again"),
-                           "--steps", "60",    "--batch",     "32",     "--quiet", "--threads", "1"};
+                           "--steps", "200",   "--batch",     "32",     "--quiet", "--threads", "1"};
   ASSERT_EQ(semfuse_program(again).exit_code, 0);
   const auto bytes = [](const std::string& file) {
     std::ifstream in(file, std::ios::binary);
