@@ -40,10 +40,12 @@ struct Options {
 };
 
 SteeringMethod method_of(const std::string& name) {
-  for (const SteeringMethod method : {SteeringMethod::value, SteeringMethod::fudge, SteeringMethod::lm_steer}) {
+  for (const SteeringMethod method :
+       {SteeringMethod::value, SteeringMethod::fudge, SteeringMethod::lm_steer, SteeringMethod::pplm}) {
     if (to_string(method) == name) return method;
   }
-  throw Error(fmt::format("--method {}: is none that is trained; choose value, fudge or lm-steer", quoted_text(name)));
+  throw Error(
+      fmt::format("--method {}: is none that is trained; choose value, fudge, lm-steer or pplm", quoted_text(name)));
 }
 
 // One of the model's, or declared as in a configuration.
@@ -128,8 +130,10 @@ Command steer_command(CommandLine& program) {
   CommandLine* trains = app->add_subcommand("train", "Train a head on labelled texts");
   trains->add_option("RUN", options->run, "The model: a run folder or a .safetensors file")->required();
   trains
-      ->add_option("--method", options->method,
-                   "value: reads the model's state; fudge: a classifier of words; lm-steer: moves the state (value)")
+      ->add_option(
+          "--method", options->method,
+          "value: reads the model's state; fudge: a classifier of words; lm-steer: moves the state; pplm: moves "
+          "what is remembered (value)")
       ->type_name("NAME");
   trains
       ->add_option("--knob", options->knob,

@@ -29,6 +29,7 @@ constexpr std::array kMethods = {
     Method{.name = "value", .strength = 3.0, .steer = true, .head = true, .models = false},
     Method{.name = "fudge", .strength = 3.0, .steer = true, .head = true, .models = false},
     Method{.name = "lm-steer", .strength = 1.0, .steer = true, .head = true, .models = false},
+    Method{.name = "pplm", .strength = 0.4, .steer = true, .head = true, .models = false},
     Method{.name = "gedi", .strength = 20.0, .steer = true, .head = false, .models = false},
     Method{.name = "dexperts", .strength = 1.0, .steer = false, .head = false, .models = true},
     Method{.name = "best-of", .strength = 8.0, .steer = true, .head = true, .models = false}};
@@ -63,7 +64,7 @@ void SteeringFlags::add_to(CommandLine& app) {
       ->choices(names);
   app.add_option("--steer", steer, "NAME=VALUE, towards what: polarity=1, polarity=0")->type_name("SETTING");
   app.add_option("--strength", strength, "How strongly; of best-of the number of texts")->type_name("W");
-  app.add_option("--head", head, "A file of `semfuse steer train`: for value, fudge, lm-steer and best-of")
+  app.add_option("--head", head, "A file of `semfuse steer train`: for value, fudge, lm-steer, pplm and best-of")
       ->type_name("FILE");
   app.add_option("--knob-model", knob_model, "The model that gedi asks (the model itself)")->type_name("RUN");
   app.add_option("--expert", expert, "Of dexperts: the model trained further on what is wanted")->type_name("RUN");

@@ -22,9 +22,10 @@ struct Generation;
 struct GenerationRequest;
 
 enum class SteeringMethod {
-  value,    // How probable the label is once the next token is this one, read off the model's hidden state.
-  fudge,    // The same of a classifier of its own, which reads the last words and not the model's state.
-  lm_steer  // A linear map moves the hidden state before the output rows.
+  value,     // How probable the label is once the next token is this one, read off the model's hidden state.
+  fudge,     // The same of a classifier of its own, which reads the last words and not the model's state.
+  lm_steer,  // A linear map moves the hidden state before the output rows.
+  pplm       // A classifier of the mean hidden state, whose gradient moves the keys and values of the past.
 };
 
 std::string_view to_string(SteeringMethod method);
@@ -71,8 +72,8 @@ void save_steering(const std::filesystem::path& path, const SteeringHead& head);
 SteeringHead load_steering(const std::filesystem::path& path);
 
 // Steers towards `target` in [0, 1] of the head's knob: 1 for texts that have the label, 0 for those that have not,
-// between for a share of both. `strength` 0 changes nothing, 1 is Bayes' rule (of lm-steer: as trained). Throws
-// Error if the head is for another model or damaged.
+// between for a share of both. `strength` 0 changes nothing, 1 is Bayes' rule (of lm-steer: as trained; of pplm the
+// length of a step). Throws Error if the head is for another model or damaged.
 std::shared_ptr<const LogitSource> steering_source(const LanguageModel& model, const SteeringHead& head, double target,
                                                    double strength);
 

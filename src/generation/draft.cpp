@@ -121,7 +121,8 @@ void Draft::choose(std::span<const ReadRows> rows, LogitMemory* memory,
       const ReadRows& all = rows[row_of_reading_[i]];
       const std::size_t first = all.logits.rows() - readings_[i].num_rows;
       read.push_back({.logits = all.logits.row_range(first, readings_[i].num_rows),
-                      .hidden = all.hidden.row_range(first, readings_[i].num_rows)});
+                      .hidden = all.hidden.row_range(first, readings_[i].num_rows),
+                      .stream = all.stream});
     }
     if (request_.explain) unsteered_.assign(read.front().next().begin(), read.front().next().end());
     state_->combine({.tokens = tokens_, .allowed = allowed_by(cursor_, result_.words.size())}, read);

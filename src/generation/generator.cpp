@@ -145,7 +145,8 @@ class Passes {
       OnePass& pass = of(each.worker);
       const std::size_t num_rows = each.stream->num_guesses + 1;
       rows_.push_back({.logits = pass.logits.row_range(pass.first_row, num_rows),
-                       .hidden = pass.worker->pass.hidden().row_range(pass.first_row, num_rows)});
+                       .hidden = pass.worker->pass.hidden().row_range(pass.first_row, num_rows),
+                       .stream = each.stream});
       pass.first_row += num_rows;
     }
     return rows_;

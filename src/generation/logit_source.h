@@ -13,6 +13,8 @@
 
 namespace semfuse {
 
+struct TokenStream;
+
 // One of the ways in which a text is read: by a model that is asked for something.
 struct Reading {
   const ReadModel* model = nullptr;  // Null: the generator's own.
@@ -23,8 +25,9 @@ struct Reading {
 
 // What a reading came to, a row for each token that was wanted: the last is for the next token.
 struct ReadRows {
-  Matrix logits;       // [num_rows, vocab_size]
-  ConstMatrix hidden;  // [num_rows, width]: the states that the logits were computed from.
+  Matrix logits;                        // [num_rows, vocab_size]
+  ConstMatrix hidden;                   // [num_rows, width]: the states that the logits were computed from.
+  const TokenStream* stream = nullptr;  // The text as it was read, with the keys and values of its tokens.
 
   std::span<float> next() const { return {logits.row(logits.rows() - 1), logits.cols()}; }
   std::span<const float> next_hidden() const { return {hidden.row(hidden.rows() - 1), hidden.cols()}; }

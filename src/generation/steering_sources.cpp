@@ -6,6 +6,7 @@
 #include <cassert>
 #include <cmath>
 
+#include "generation/pplm_source.h"
 #include "generation/value_source.h"
 #include "kernels/softmax.h"
 #include "semfuse/error.h"
@@ -233,6 +234,8 @@ std::shared_ptr<const LogitSource> steering_source(const LanguageModel& model, c
       return std::make_shared<FudgeSource>(model, head, target, strength);
     case SteeringMethod::lm_steer:
       return std::make_shared<SteerSource>(model, head, target, strength);
+    case SteeringMethod::pplm:
+      return std::make_shared<PplmSource>(model, head, target, strength);
   }
   return nullptr;
 }

@@ -205,7 +205,7 @@ void AttentionForward(const AttentionSite& site, ConstMatrix q, ConstMatrix k, C
 }
 
 void AttentionOverKeys(const float* q, const float* keys, ConstMatrix values, std::size_t num_heads, float* context,
-                       float* scratch) {
+                       float* all_weights) {
   const hn::CappedTag<float, kKeyBlock> d;
   const std::size_t length = values.rows();
   const std::size_t head_width = values.cols() / num_heads;
@@ -219,14 +219,14 @@ void AttentionOverKeys(const float* q, const float* keys, ConstMatrix values, st
         for (std::size_t i = head * head_width; i < (head + 1) * head_width; ++i) {
           sum = hn::MulAdd(hn::Set(d, q[i]), hn::Load(d, block + i * kKeyBlock + part), sum);
         }
-        hn::Store(sum, d, scratch + head * stride + first + part);
+        hn::Store(sum, d, all_weights + head * stride + first + part);
       }
     }
   }
   const float scale = 1.0f / std::sqrt(static_cast<float>(head_width));
-  for (std::size_t head = 0; head < num_heads; ++head) softmax_row(scratch + head * stride, length, stride, scale);
+  for (std::size_t head = 0; head < num_heads; ++head) softmax_row(all_weights + head * stride, length, stride, scale);
   for (std::size_t head = 0; head < num_heads; ++head) {
-    const float* weights = scratch + head * stride;
+    const float* weights = all_weights + head * stride;
     for_vectors(head_width, [&](std::size_t j, std::size_t count) SEMFUSE_LAMBDA {
       const std::size_t column = head * head_width + j;
       Vector sum = hn::Zero(Tag());
@@ -235,6 +235,49 @@ void AttentionOverKeys(const float* q, const float* keys, ConstMatrix values, st
       }
       store(sum, context + column, count);
     });
+  }
+}
+
+void AttentionOverKeysBackward(const float* q, const float* keys, ConstMatrix values, std::size_t num_heads,
+                               const float* context, const float* d_context, float* all_weights, float* d_q,
+                               float* d_keys, Matrix d_values) {
+  const hn::CappedTag<float, kKeyBlock> d;
+  const std::size_t length = values.rows();
+  const std::size_t head_width = values.cols() / num_heads;
+  const float scale = 1.0f / std::sqrt(static_cast<float>(head_width));
+  for (std::size_t head = 0; head < num_heads; ++head) {
+    float* weights = all_weights + head * attention_stride(length);
+    const std::size_t column = head * head_width;
+    const auto times_d_context = [&](const float* row) HWY_ATTR {
+      Vector sum = hn::Zero(Tag());
+      for_vectors(head_width, [&](std::size_t j, std::size_t count) SEMFUSE_LAMBDA {
+        sum = hn::MulAdd(load(d_context + column + j, count), load(row + column + j, count), sum);
+      });
+      return hn::GetLane(hn::SumOfLanes(Tag(), sum));
+    };
+    // context = Σ weight · value, weights = softmax(scores · scale): Σ weight · d_weight is context · d_context.
+    const float mean = times_d_context(context);
+    for (std::size_t t = 0; t < length; ++t) {
+      const Vector weight = hn::Set(Tag(), weights[t]);
+      for_vectors(head_width, [&](std::size_t j, std::size_t count) SEMFUSE_LAMBDA {
+        store(hn::Mul(weight, load(d_context + column + j, count)), d_values.row(t) + column + j, count);
+      });
+      weights[t] *= (times_d_context(values.row(t)) - mean) * scale;
+    }
+    // score = q · key
+    for (std::size_t i = column; i < column + head_width; ++i) {
+      const auto q_i = hn::Set(d, q[i]);
+      auto sum = hn::Zero(d);
+      for (std::size_t first = 0; first < length; first += kKeyBlock) {
+        const std::size_t place = first * values.cols() + i * kKeyBlock;
+        for (std::size_t part = 0; part < kKeyBlock; part += hn::Lanes(d)) {
+          const auto d_score = hn::Load(d, weights + first + part);  // 0 behind the last token.
+          sum = hn::MulAdd(d_score, hn::Load(d, keys + place + part), sum);
+          hn::Store(hn::Mul(d_score, q_i), d, d_keys + place + part);
+        }
+      }
+      d_q[i] = hn::GetLane(hn::SumOfLanes(d, sum));
+    }
   }
 }
 
@@ -297,6 +340,7 @@ namespace semfuse {
 HWY_EXPORT(AttentionForward);
 HWY_EXPORT(AttentionBackward);
 HWY_EXPORT(AttentionOverKeys);
+HWY_EXPORT(AttentionOverKeysBackward);
 
 void attention_forward(const AttentionSite& site, ConstMatrix q, ConstMatrix k, ConstMatrix v, Matrix weights,
                        Matrix context, float* scratch) {
@@ -304,8 +348,15 @@ void attention_forward(const AttentionSite& site, ConstMatrix q, ConstMatrix k, 
 }
 
 void attention_over_keys(const float* q, const float* keys, ConstMatrix values, std::size_t num_heads, float* context,
-                         float* scratch) {
-  HWY_DYNAMIC_DISPATCH(AttentionOverKeys)(q, keys, values, num_heads, context, scratch);
+                         float* weights) {
+  HWY_DYNAMIC_DISPATCH(AttentionOverKeys)(q, keys, values, num_heads, context, weights);
+}
+
+void attention_over_keys_backward(const float* q, const float* keys, ConstMatrix values, std::size_t num_heads,
+                                  const float* context, const float* d_context, float* weights, float* d_q,
+                                  float* d_keys, Matrix d_values) {
+  HWY_DYNAMIC_DISPATCH(AttentionOverKeysBackward)
+  (q, keys, values, num_heads, context, d_context, weights, d_q, d_keys, d_values);
 }
 
 void attention_backward(const AttentionSite& site, ConstMatrix q, ConstMatrix k, ConstMatrix v, ConstMatrix weights,

@@ -57,9 +57,15 @@ constexpr std::size_t key_offset(std::size_t token, std::size_t width) {
 
 // What one token reads in all heads, without dropout: itself and the tokens before it, values.rows() in all. q and
 // context have values.cols() numbers, keys are as above and 64-byte aligned. The numbers are those of
-// attention_forward(). scratch: num_heads · attention_stride(values.rows()) floats, 64-byte aligned.
+// attention_forward(). weights: num_heads · attention_stride(values.rows()) floats, 64-byte aligned, a row for each
+// head that backward needs.
 void attention_over_keys(const float* q, const float* keys, ConstMatrix values, std::size_t num_heads, float* context,
-                         float* scratch);
+                         float* weights);
+
+// From d_context to d_q, d_keys (whole blocks are written) and d_values. `weights` become the gradient of the scores.
+void attention_over_keys_backward(const float* q, const float* keys, ConstMatrix values, std::size_t num_heads,
+                                  const float* context, const float* d_context, float* weights, float* d_q,
+                                  float* d_keys, Matrix d_values);
 
 // From d_context to d_q, d_k, d_v, which may not overlap q, k, v.
 void attention_backward(const AttentionSite& site, ConstMatrix q, ConstMatrix k, ConstMatrix v, ConstMatrix weights,

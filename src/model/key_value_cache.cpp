@@ -26,13 +26,21 @@ void KeyValueCache::store(std::size_t layer, std::size_t token, const float* key
   std::copy_n(value, width_, layers_[layer].data() + (capacity_ + token) * width_);
 }
 
+std::span<float> KeyValueCache::key_blocks(std::size_t layer, std::size_t length) {
+  return {keys(layer), (length + kKeyBlock - 1) / kKeyBlock * kKeyBlock * width_};
+}
+
+void KeyValueCache::load(std::size_t layer, std::size_t token, float* key, float* value) const {
+  const float* column = keys(layer) + key_offset(token, width_);
+  for (std::size_t i = 0; i < width_; ++i) key[i] = column[i * kKeyBlock];
+  std::copy_n(values(layer, token + 1).row(token), width_, value);
+}
+
 void KeyValueCache::read_token(std::size_t token, std::span<float> numbers) const {
   assert(numbers.size() == token_size());
   float* target = numbers.data();
   for (std::size_t layer = 0; layer < layers_.size(); ++layer, target += 2 * width_) {
-    const float* column = keys(layer) + key_offset(token, width_);
-    for (std::size_t i = 0; i < width_; ++i) target[i] = column[i * kKeyBlock];
-    std::copy_n(values(layer, token + 1).row(token), width_, target + width_);
+    load(layer, token, target, target + width_);
   }
 }
 

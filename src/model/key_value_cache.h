@@ -22,6 +22,7 @@ class KeyValueCache {
 
   // Stores what a token has in one layer; there must be room for it.
   void store(std::size_t layer, std::size_t token, const float* key, const float* value);
+  void load(std::size_t layer, std::size_t token, float* key, float* value) const;
 
   // In the blocks that attention_over_keys() reads.
   const float* keys(std::size_t layer) const { return layers_[layer].data(); }
@@ -29,6 +30,13 @@ class KeyValueCache {
   ConstMatrix values(std::size_t layer, std::size_t length) const {
     return {layers_[layer].data() + width_ * capacity_, length, width_};
   }
+  // The same to be written.
+  float* keys(std::size_t layer) { return layers_[layer].data(); }
+  Matrix values(std::size_t layer, std::size_t length) {
+    return {layers_[layer].data() + width_ * capacity_, length, width_};
+  }
+  // All keys of the first `length` tokens, in whole blocks.
+  std::span<float> key_blocks(std::size_t layer, std::size_t length);
 
   // What a token has in all layers, key and value of each in turn: [layers, 2, width].
   std::size_t token_size() const { return 2 * layers_.size() * width_; }

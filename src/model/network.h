@@ -69,6 +69,7 @@ class Network {
   void gradients(const Activations& activations, GradientTasks& tasks) const;
 
   const FusedEmbedding& embedding() const { return embedding_; }
+  const Encoder& encoder() const { return encoder_; }
   const std::optional<MembershipLayer>& memberships() const { return memberships_; }
   const std::optional<FeatureHead>& feature_head() const { return feature_head_; }
 

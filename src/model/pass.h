@@ -37,6 +37,8 @@ struct Pass {
   // Of each sentence of the batch, what it has so far: the batch then holds the tokens after it, in causal attention.
   // Empty if the sentences are whole.
   std::span<KeyValueCache* const> past = {};
+  // Backward with a past, of one token a sentence: what becomes the gradient of the past, with room for it.
+  std::span<KeyValueCache* const> d_past = {};
   // By token id, whether its own row of the table is read; empty: every token's is.
   std::span<const std::uint8_t> identity = {};
 

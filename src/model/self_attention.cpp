@@ -1,6 +1,7 @@
 #include "model/self_attention.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 
 #include "kernels/attention.h"
@@ -92,11 +93,35 @@ void SelfAttention::attend_to_past(const Pass& pass, const Shard& shard, Cache& 
   }
 }
 
+void SelfAttention::past_gradient(const Pass& pass, const Shard& shard, Cache& cache, ConstMatrix d_context) const {
+  const std::vector<float> nothing(width_);
+  for (std::size_t s = shard.first_sentence; s < shard.first_sentence + shard.num_sentences; ++s) {
+    assert(pass.batch.length(s) == 1);  // Attention weights of the last token only are kept.
+    const std::size_t t = pass.batch.first_token[s];
+    const std::size_t position = pass.batch.positions[t];
+    const KeyValueCache& past = *pass.past[s];
+    KeyValueCache& d_past = *pass.d_past[s];
+    float* qkv = cache.qkv.row(t);
+    const std::vector<float> q(qkv, qkv + width_);
+    attention_over_keys_backward(q.data(), past.keys(layer_), past.values(layer_, position + 1), num_heads_,
+                                 cache.context.row(t), d_context.row(t - shard.first_token),
+                                 cache.weights + cache.first[s], qkv, d_past.keys(layer_),
+                                 d_past.values(layer_, position + 1));
+    d_past.load(layer_, position, qkv + width_, qkv + 2 * width_);
+    d_past.store(layer_, position, nothing.data(), nothing.data());
+  }
+}
+
 void SelfAttention::backward(const Pass& pass, const Shard& shard, Cache& cache, ConstMatrix d_y, Matrix d_context,
                              Matrix d_x, float* scratch) const {
   // y = context · out_projᵀ
   pass.packed.backward(out_proj_, d_y, d_context, false);
   // context = attention(qkv)
+  if (!pass.past.empty()) {
+    past_gradient(pass, shard, cache, d_context);
+    pass.packed.backward(in_proj_, shard.rows_of(cache.qkv), d_x, true);
+    return;
+  }
   const std::size_t size = head_width();
   for_each_head(pass, shard, cache,
                 [&](const AttentionSite& site, std::size_t first, Matrix weights, std::size_t column) {

@@ -39,6 +39,8 @@ class SelfAttention {
   void for_each_head(const Pass& pass, const Shard& shard, const Cache& cache, const Visit& visit) const;
   // Stores the keys and values of the batch's tokens and computes their context over all that is stored.
   void attend_to_past(const Pass& pass, const Shard& shard, Cache& cache) const;
+  // From d_context to the gradient of qkv and of what is stored, but for the batch's own tokens, whose is in qkv's.
+  void past_gradient(const Pass& pass, const Shard& shard, Cache& cache, ConstMatrix d_context) const;
 
   std::size_t width_;
   std::size_t num_heads_;

@@ -16,6 +16,8 @@ std::string_view to_string(SteeringMethod method) {
       return "fudge";
     case SteeringMethod::lm_steer:
       return "lm-steer";
+    case SteeringMethod::pplm:
+      return "pplm";
   }
   return "?";
 }

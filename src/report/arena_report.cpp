@@ -263,7 +263,13 @@ Rows level_cells(const ArenaReport& report) {
 }
 
 std::string arena_note(const ArenaReport& report) {
-  return fmt::format(
+  std::string slow;
+  for (const StrengthRow& row : rows_of(report)) {
+    if (!row.method->slow || slow.find(row.method->title) != std::string::npos) continue;
+    slow += fmt::format(" {} is slow and was measured on a fifth as many texts, of which more words are distinct.",
+                        row.method->title);
+  }
+  const std::string note = fmt::format(
       "Control is the share of {} texts a label that a judge finds as asked which no method has seen; flip the same of "
       "half as many texts that begin with three words of a text of the opposite label. Perplexity is that of words "
       "under "
@@ -272,6 +278,7 @@ std::string arena_note(const ArenaReport& report) {
       "Every method had the strengths that are shown, and no other tuning. Means over seeds, with 95 % intervals where "
       "there are several.",
       report.texts);
+  return note + slow;
 }
 
 std::string arena_markdown(const ArenaReport& report) {

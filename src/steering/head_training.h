@@ -36,5 +36,6 @@ class HeadTraining {
 std::unique_ptr<HeadTraining> value_training(const InferenceWeights& weights);
 std::unique_ptr<HeadTraining> prefix_training(const InferenceWeights& weights);
 std::unique_ptr<HeadTraining> steer_training(const InferenceWeights& weights);
+std::unique_ptr<HeadTraining> mean_training(const InferenceWeights& weights);
 
 }  // namespace semfuse

@@ -15,7 +15,8 @@ namespace semfuse {
 namespace {
 
 constexpr const char* kFormat = "semfuse-steering-1";
-constexpr std::array kMethods = {SteeringMethod::value, SteeringMethod::fudge, SteeringMethod::lm_steer};
+constexpr std::array kMethods = {SteeringMethod::value, SteeringMethod::fudge, SteeringMethod::lm_steer,
+                                 SteeringMethod::pplm};
 
 [[noreturn]] void refuse(const std::string& origin, std::string_view what) {
   throw Error(fmt::format("{}: is no head of `semfuse steer train`: {}; train it again", origin, what));

@@ -20,6 +20,8 @@ std::unique_ptr<HeadTraining> training_of(SteeringMethod method, const Inference
       return prefix_training(weights);
     case SteeringMethod::lm_steer:
       return steer_training(weights);
+    case SteeringMethod::pplm:
+      return mean_training(weights);
   }
   return nullptr;
 }
@@ -98,7 +100,8 @@ SteeringHead train_steering(const LanguageModel& model, const Dataset& dataset, 
     const float* numbers = weights.vector(info);
     result.tensors.push_back({.name = info.name, .shape = info.shape, .values = {numbers, numbers + info.size}});
   }
-  if (method != SteeringMethod::lm_steer) result.tensors.push_back(last_tokens(dataset, model.vocabulary().size()));
+  const bool keeps_ends = method == SteeringMethod::value || method == SteeringMethod::fudge;
+  if (keeps_ends) result.tensors.push_back(last_tokens(dataset, model.vocabulary().size()));
   return result;
 }
 

@@ -101,6 +101,7 @@ class Method {
     if (is("value")) use_head(SteeringMethod::value, parts.semfuse());
     if (is("fudge")) use_head(SteeringMethod::fudge, parts.ctrl());
     if (is("lm-steer")) use_head(SteeringMethod::lm_steer, parts.ctrl());
+    if (is("pplm")) use_head(SteeringMethod::pplm, parts.ctrl());
     if (is("dexperts")) {
       seconds_ = parts.expert(true) && parts.expert(false) ? parts.seconds("expert") + parts.seconds("anti-expert") : 0;
       for (const NamedParameter& parameter : parts.expert(true)->parameters())
@@ -205,6 +206,7 @@ const std::vector<ArenaMethod>& arena_methods() {
       {"dexperts", "DExperts", "3", {0.5, 1, 2}},
       {"fudge", "FUDGE", "1 + a classifier", {2, 4, 8}},
       {"lm-steer", "LM-Steer", "1 + a product", {1, 2, 4}},
+      {"pplm", "PPLM", "5 + 3 backward", {0.1, 0.4}, false, true},
       {"best-of", "best of n", "n", {4, 8}},
       {"knob", "semfuse knob", "1", {1}, true},
       {"knob-guided", "semfuse knob, guided", "2", {1.5, 2, 3}},
@@ -271,6 +273,7 @@ ArenaRun run_method(const ArenaMethod& method, ArenaParts& parts, const ArenaJur
   Method how(is_coin ? arena_method("guidance") : method, parts, jury);
   const std::span<const double> strengths = strengths_of(method, settings);
   const auto units = static_cast<double>(4 * strengths.size() + (method.graded ? settings.levels : 0));
+  const std::size_t n = method.slow ? std::max<std::size_t>(settings.n / 5, 2) : settings.n;
   double done = 0.0;
   const auto step = [&] {
     if (!go_on(done++ / units)) throw Error("the arena was stopped");
@@ -282,13 +285,13 @@ ArenaRun run_method(const ArenaMethod& method, ArenaParts& parts, const ArenaJur
     for (const bool positive : {true, false}) {
       const Writer writer = how.writer(positive ? 1.0 : 0.0, strength);
       step();
-      const Written free = desk.write(writer, settings.n, {});
+      const Written free = desk.write(writer, n, {});
       seconds += free.seconds;
       tokens += free.tokens;
       ArenaEnd end = measured(jury, free.texts, positive);
       step();
-      const std::vector<std::string> prompts = prompts_of(jury.texts(), !positive, settings.n / 2);
-      end.flip = share_as_asked(jury.judge_b(), desk.write(writer, settings.n / 2, prompts).texts, positive);
+      const std::vector<std::string> prompts = prompts_of(jury.texts(), !positive, n / 2);
+      end.flip = share_as_asked(jury.judge_b(), desk.write(writer, n / 2, prompts).texts, positive);
       (positive ? point.positive : point.negative) = end;
     }
     point.microseconds = seconds / static_cast<double>(std::max<std::size_t>(tokens, 1)) * 1e6;

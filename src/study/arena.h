@@ -25,6 +25,7 @@ struct ArenaMethod {
   std::string_view cost;   // Passes of a model a token.
   std::vector<double> strengths;
   bool graded = false;  // It can be asked for what is between the ends.
+  bool slow = false;    // It is measured on a fifth of the texts.
 };
 
 // In the order of the report; the first is the model with nothing asked.

@@ -32,7 +32,7 @@ class SteeringProgram : public testing::Test {
     }
     table.close();
     train({"--data", path("reviews.tsv"), "--out", path("model")});
-    for (const char* method : {"value", "fudge", "lm-steer"}) {
+    for (const char* method : {"value", "fudge", "lm-steer", "pplm"}) {
       const ProcessResult result =
           semfuse_program({"steer", "train", path("model"), "--method", method, "--knob", "kind", "--out", path(method),
                            "--steps", "200", "--batch", "32", "--quiet"});

@@ -9,6 +9,7 @@
 
 #include "core/matrix_view.h"
 #include "fuzz/require.h"
+#include "generation/pplm_source.h"
 #include "generation/prefix_classifier.h"
 #include "generation/value_source.h"
 #include "semfuse/error.h"
@@ -33,6 +34,11 @@ inline bool fuzz_steering(std::span<const std::uint8_t> input) {
       std::vector<float> z(3);
       ValueReader(head, {rows.data(), 3, 2})
           .read(std::vector<TokenId>{Vocabulary::kBos}, std::vector<float>(2, 1.0f), z);
+    } catch (const Error& error) {
+      one_line(error);
+    }
+    try {
+      const MeanClassifier classifier(head, 2);
     } catch (const Error& error) {
       one_line(error);
     }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "generation/guidance.h"
+#include "generation/pplm_source.h"
 #include "generation/steering_sources.h"
 #include "generation/value_source.h"
 
@@ -163,6 +164,39 @@ TEST(Fudge, AddsWordsPairsAndTriples) {
   EXPECT_EQ(z[3], 2.5f);
   EXPECT_EQ(z[4], 15.5f);
   EXPECT_EQ(classifier.log_odds(std::vector<TokenId>{Vocabulary::kBos, 3, 4}), 15.5);
+}
+
+// A mean state of (2, 1/2) has the log-odds 2 · 2 - 1/2 + 1/2 = 4; one of two states moves it by half of the weights.
+TEST(Pplm, TheClassifierReadsTheMean) {
+  const SteeringHead head{.method = SteeringMethod::pplm,
+                          .tensors = {{.name = "mean.weight", .shape = {2}, .values = {2.0f, -1.0f}},
+                                      {.name = "mean.bias", .shape = {1}, .values = {0.5f}}}};
+  const MeanClassifier classifier(head, 2);
+  std::vector<float> d_hidden(2);
+  const std::vector<double> sum = {1.0, 1.0};
+  const std::vector<float> hidden = {3.0f, 0.0f};
+  EXPECT_NEAR(classifier.loss(sum, hidden, 2, 1.0, d_hidden), std::log1p(std::exp(-4.0)), 1e-12);
+  const double d_z = 1.0 / (1.0 + std::exp(-4.0)) - 1.0;
+  EXPECT_NEAR(d_hidden[0], d_z, 1e-7);
+  EXPECT_NEAR(d_hidden[1], -d_z / 2.0, 1e-7);
+  EXPECT_NEAR(classifier.loss(sum, hidden, 2, 0.0, d_hidden), 4.0 + std::log1p(std::exp(-4.0)), 1e-12);
+  EXPECT_NEAR(d_hidden[0], d_z + 1.0, 1e-7);
+}
+
+// KL((4/5, 1/5) ‖ (1/2, 1/2)) = 4/5 ln 8/5 + 1/5 ln 2/5; each gradient is p (ln(p/q) - KL).
+TEST(Pplm, TheDivergenceHoldsBack) {
+  std::vector<float> moved = logs({0.8, 0.2}, 3.0);
+  const double kl = 0.8 * std::log(1.6) + 0.2 * std::log(0.4);
+  EXPECT_NEAR(divergence(moved, logs({0.5, 0.5}, -1.0), 10.0), 10.0 * kl, 1e-5);
+  EXPECT_NEAR(moved[0], 8.0 * (std::log(1.6) - kl), 1e-5);
+  EXPECT_NEAR(moved[1], 2.0 * (std::log(0.4) - kl), 1e-5);
+}
+
+// (1/2, 1/2)^(1/2) · (16/17, 1/17)^(1/2): 4 against 1.
+TEST(Pplm, BothDistributionsAreFused) {
+  std::vector<float> model = logs({0.5, 0.5}, 1.0);
+  fuse_moved(model, logs({16.0 / 17.0, 1.0 / 17.0}), 0.5);
+  expect_probabilities(model, {0.8, 0.2});
 }
 
 }  // namespace

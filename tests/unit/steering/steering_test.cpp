@@ -21,7 +21,8 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr SteeringMethod kMethods[] = {SteeringMethod::value, SteeringMethod::fudge, SteeringMethod::lm_steer};
+constexpr SteeringMethod kMethods[] = {SteeringMethod::value, SteeringMethod::fudge, SteeringMethod::lm_steer,
+                                       SteeringMethod::pplm};
 
 // A model whose words are positive or negative, with a knob, and sentences that are labelled by them.
 class Steering : public testing::Test {
@@ -200,6 +201,22 @@ TEST_F(Steering, ThePosteriorKnowsThePrompt) {
   const Generation rest = generator.generate(later);
   EXPECT_EQ(rest.words, whole.words);
   EXPECT_NEAR(rest.tokens.front().log_probability, whole.tokens[3].log_probability, 1e-4);
+}
+
+// The mean that pplm moves is that of the whole text, however it came there; where nothing is past, nothing moves.
+TEST_F(Steering, PplmKnowsThePrompt) {
+  const Generator generator(model_);
+  GenerationRequest request{.max_tokens = 8, .seed = 4};
+  const double unsteered = generator.generate(request).tokens.front().log_probability;
+  request.source = steering_source(model_, trained(SteeringMethod::pplm, 50), 1.0, 2.0);
+  const Generation whole = generator.generate(request);
+  ASSERT_GT(whole.words.size(), 3u);
+  EXPECT_EQ(whole.tokens.front().log_probability, unsteered);
+  GenerationRequest later = request;
+  later.prompt = whole.words[0] + " " + whole.words[1] + " " + whole.words[2];
+  const Generation rest = generator.generate(later);
+  EXPECT_EQ(rest.words, whole.words);
+  EXPECT_EQ(rest.tokens.front().log_probability, whole.tokens[3].log_probability);
 }
 
 TEST_F(Steering, TheBestOfSomeIsWhatTheJudgeLikes) {
