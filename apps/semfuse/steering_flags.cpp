@@ -29,7 +29,7 @@ constexpr std::array kMethods = {
     Method{.name = "value", .strength = 3.0, .steer = true, .head = true, .models = false},
     Method{.name = "fudge", .strength = 3.0, .steer = true, .head = true, .models = false},
     Method{.name = "lm-steer", .strength = 1.0, .steer = true, .head = true, .models = false},
-    Method{.name = "pplm", .strength = 0.4, .steer = true, .head = true, .models = false},
+    Method{.name = "pplm", .strength = 1.0, .steer = true, .head = true, .models = false},
     Method{.name = "gedi", .strength = 20.0, .steer = true, .head = false, .models = false},
     Method{.name = "dexperts", .strength = 1.0, .steer = false, .head = false, .models = true},
     Method{.name = "best-of", .strength = 8.0, .steer = true, .head = true, .models = false}};

@@ -206,7 +206,7 @@ const std::vector<ArenaMethod>& arena_methods() {
       {"dexperts", "DExperts", "3", {0.5, 1, 2}},
       {"fudge", "FUDGE", "1 + a classifier", {2, 4, 8}},
       {"lm-steer", "LM-Steer", "1 + a product", {1, 2, 4}},
-      {"pplm", "PPLM", "5 + 3 backward", {0.1, 0.4}, false, true},
+      {"pplm", "PPLM", "5 + 3 backward", {0.4, 1, 2}, false, true},
       {"best-of", "best of n", "n", {4, 8}},
       {"knob", "semfuse knob", "1", {1}, true},
       {"knob-guided", "semfuse knob, guided", "2", {1.5, 2, 3}},

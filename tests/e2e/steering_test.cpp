@@ -95,6 +95,16 @@ TEST_F(SteeringProgram, MethodsSteerBothWays) {
   EXPECT_EQ(generated({"--method", "dexperts", "--expert", path("model"), "--anti", path("model")}), generated({}));
 }
 
+TEST_F(SteeringProgram, PplmSteersBothWays) {
+  const auto moved = [&](const char* target, const char* strength, const char* threads) {
+    return generated({"--method", "pplm", "--head", path("pplm"), "--steer", std::string("kind=") + target,
+                      "--strength", strength, "--threads", threads});
+  };
+  EXPECT_GT(good_words(moved("1", "2", "1")), good_words(moved("0", "2", "1")) + 5);
+  EXPECT_EQ(moved("0", "2", "1"), moved("0", "2", "3"));
+  EXPECT_EQ(moved("1", "0", "1"), generated({}));
+}
+
 TEST_F(SteeringProgram, TheSameHeadAndTextsAgain) {
   const Arguments again = {"steer",   "train", path("model"), "--knob", "kind",    "--out",     path("again"),
                            "--steps", "200",   "--batch",     "32",     "--quiet", "--threads", "1"};
