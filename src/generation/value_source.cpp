@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
+#include <utility>
 
+#include "kernels/reductions.h"
 #include "kernels/softmax.h"
 #include "semfuse/error.h"
 
@@ -129,8 +131,8 @@ void tilt_by_value(std::span<float> logits, std::span<const float> z, double tar
   };
   const double yes = target / share;
   const double no = (1.0 - target) / (1.0 - share);
-  const auto sure = [&](std::size_t i) {
-    const double s = 1.0 / (1.0 + std::exp(-static_cast<double>(z[i])));
+  const auto sure = [&](double log_odds) {
+    const double s = 1.0 / (1.0 + std::exp(-log_odds));
     return (yes * s + no * (1.0 - s)) / std::max(yes, no);
   };
   const float before = log_sum_exp(words.data(), words.size());
@@ -140,17 +142,16 @@ void tilt_by_value(std::span<float> logits, std::span<const float> z, double tar
   if (!ends.empty()) {
     const float least = before + std::log(kPlausible);
     const float side = yes >= no ? 1.0f : -1.0f;
-    std::size_t best = 0;
-    for (std::size_t i = 1; i < logits.size(); ++i) {
-      if (logits[i] < least || (best != 0 && side * z[i] <= side * z[best])) continue;
-      if (!std::ranges::binary_search(ends, i)) best = i;
-    }
-    better = std::min(better, best == 0 ? kLeast : sure(best));
+    std::vector<float> of_ends;
+    for (const std::size_t i : ends) of_ends.push_back(std::exchange(logits[i], -INFINITY));
+    const float best = largest_where(z.data() + 1, side, words.data(), least, words.size());
+    for (std::size_t k = 0; k < ends.size(); ++k) logits[ends[k]] = of_ends[k];
+    better = std::min(better, std::isinf(best) ? kLeast : sure(side * best));
   }
   tilt_logits(words.data(), z.data() + 1, words.size(), static_cast<float>(yes), static_cast<float>(no),
               static_cast<float>(strength));
   for (const std::size_t i : ends) {
-    const double fall = kEndStrength * strength * std::log(std::max(sure(i), kLeast) / better);
+    const double fall = kEndStrength * strength * std::log(std::max(sure(z[i]), kLeast) / better);
     logits[i] += static_cast<float>(std::clamp(fall, -kMostFall, 0.0));
   }
   const float after = log_sum_exp(words.data(), words.size());

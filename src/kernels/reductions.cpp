@@ -40,6 +40,19 @@ double SumOfSquares(const float* x, std::size_t size) {
   return total;
 }
 
+float LargestWhere(const float* x, float sign, const float* gate, float least, std::size_t size) {
+  const Tag d;
+  const Vector factor = hn::Set(d, sign);
+  const Vector threshold = hn::Set(d, least);
+  const Vector lowest = hn::Neg(hn::Inf(d));
+  Vector largest = lowest;
+  for_vectors(size, [&](std::size_t j, std::size_t count) SEMFUSE_LAMBDA {
+    const auto counts = hn::And(hn::FirstN(d, count), hn::Ge(load(gate + j, count), threshold));
+    largest = hn::Max(largest, hn::IfThenElse(counts, hn::Mul(factor, load(x + j, count)), lowest));
+  });
+  return hn::GetLane(hn::MaxOfLanes(d, largest));
+}
+
 }  // namespace
 }  // namespace HWY_NAMESPACE
 }  // namespace semfuse
@@ -50,12 +63,16 @@ namespace semfuse {
 
 HWY_EXPORT(ColumnSums);
 HWY_EXPORT(SumOfSquares);
+HWY_EXPORT(LargestWhere);
 
 void column_sums(ConstMatrix x, float* sums, bool accumulate) {
   HWY_DYNAMIC_DISPATCH(ColumnSums)(x, sums, accumulate);
 }
 double sum_of_squares(const float* x, std::size_t size) {
   return HWY_DYNAMIC_DISPATCH(SumOfSquares)(x, size);
+}
+float largest_where(const float* x, float sign, const float* gate, float least, std::size_t size) {
+  return HWY_DYNAMIC_DISPATCH(LargestWhere)(x, sign, gate, least, size);
 }
 
 }  // namespace semfuse

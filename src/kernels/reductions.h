@@ -1,4 +1,4 @@
-// Sums over rows and arrays, each in a fixed order.
+// Sums over rows and arrays, each in a fixed order; largest numbers.
 #pragma once
 
 #include <cstddef>
@@ -12,5 +12,8 @@ void column_sums(ConstMatrix x, float* sums, bool accumulate = false);
 
 // Σ x², each lane summed in float, the lanes in double.
 double sum_of_squares(const float* x, std::size_t size);
+
+// The largest sign · x_j of those whose gate_j is `least` or more; minus infinity if there is none.
+float largest_where(const float* x, float sign, const float* gate, float least, std::size_t size);
 
 }  // namespace semfuse

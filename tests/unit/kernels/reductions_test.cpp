@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
+
 #include "support/guarded_matrix.h"
 #include "support/instruction_sets.h"
 
@@ -54,6 +57,25 @@ TEST(SumOfSquares, StaysExactOverManyNumbers) {
   x.fill([](std::size_t, std::size_t) { return 0.1f; });
   const double square = static_cast<double>(0.1f) * static_cast<double>(0.1f);
   for_each_instruction_set([&] { EXPECT_NEAR(sum_of_squares(x.data(), kSize) / (square * kSize), 1.0, 1e-4); });
+}
+
+TEST(LargestWhere, EqualsAPlainLoopAtEverySize) {
+  for (const std::size_t size : every_size(35)) {
+    GuardedMatrix x(1, size, {.misalignment = 1, .open_end = true});
+    GuardedMatrix gate(1, size, {.misalignment = 3, .open_end = true});
+    x.fill(UniformNumbers(size));
+    gate.fill(UniformNumbers(size + 1));
+    for (const float sign : {1.0f, -1.0f}) {
+      for (const float least : {-2.0f, 0.3f, 2.0f}) {
+        float expected = -INFINITY;
+        for (std::size_t i = 0; i < size; ++i) {
+          if (gate(0, i) >= least) expected = std::max(expected, sign * x(0, i));
+        }
+        for_each_instruction_set(
+            [&] { ASSERT_EQ(largest_where(x.data(), sign, gate.data(), least, size), expected) << size; });
+      }
+    }
+  }
 }
 
 }  // namespace
