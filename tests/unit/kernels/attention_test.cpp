@@ -194,6 +194,50 @@ TEST(Attention, OverKeysEqualsForward) {
   }
 }
 
+// The gradients of the last token's context alone are those of the twin whose other tokens have none.
+TEST(Attention, OverKeysBackwardEqualsTheTwin) {
+  constexpr std::size_t kHeads = 2;
+  for (const std::size_t length : {1, 7, 8, 9, 17, 40}) {
+    for (const std::size_t head_width : {1, 7, 16}) {
+      const std::size_t width = kHeads * head_width;
+      GuardedMatrix q(length, width), k(length, width), v(length, width), d_context(length, width);
+      q.fill(UniformNumbers(1));
+      k.fill(UniformNumbers(2));
+      v.fill(UniformNumbers(3));
+      const UniformNumbers numbers(4);
+      d_context.fill([&](std::size_t i, std::size_t j) { return i + 1 == length ? numbers(i, j) : 0.0f; });
+      const std::size_t stride = attention_stride(length);
+      AlignedFloats keys(stride * width);
+      for (std::size_t t = 0; t < length; ++t) {
+        for (std::size_t i = 0; i < width; ++i) keys.data()[key_offset(t, width) + i * kKeyBlock] = k(t, i);
+      }
+      for_each_instruction_set([&] {
+        AlignedFloats weights(kHeads * stride);
+        AlignedFloats d_keys(stride * width);
+        GuardedMatrix context(1, width), d_q(1, width), d_v(length, width);
+        const float* last = q.view().row(length - 1);
+        attention_over_keys(last, keys.data(), v.view(), kHeads, context.data(), weights.data());
+        attention_over_keys_backward(last, keys.data(), v.view(), kHeads, context.data(),
+                                     d_context.view().row(length - 1), weights.data(), d_q.data(), d_keys.data(),
+                                     d_v.view());
+        ASSERT_TRUE(d_q.guards_intact() && d_v.guards_intact());
+        for (std::size_t head = 0; head < kHeads; ++head) {
+          const auto columns = [&](GuardedMatrix& m) { return m.view().column_range(head * head_width, head_width); };
+          const Twin twin(site_of(true, false), columns(q), columns(k), columns(v), columns(d_context));
+          for (std::size_t i = 0; i < head_width; ++i) {
+            const std::size_t column = head * head_width + i;
+            ASSERT_NEAR(d_q(0, column), twin.d_q[(length - 1) * head_width + i], 1e-5);
+            for (std::size_t t = 0; t < length; ++t) {
+              ASSERT_NEAR(d_v(t, column), twin.d_v[t * head_width + i], 1e-5);
+              ASSERT_NEAR(d_keys.data()[key_offset(t, width) + column * kKeyBlock], twin.d_k[t * head_width + i], 1e-5);
+            }
+          }
+        }
+      });
+    }
+  }
+}
+
 // What a causal token may not read cannot change its context.
 TEST(Attention, CausalTokensIgnoreTheFuture) {
   constexpr std::size_t kLength = 19;
