@@ -68,10 +68,11 @@ Knob chosen_knob(const Options& options, const DataOptions& data) {
 
 std::vector<const ArenaMethod*> chosen_methods(const Options& options) {
   std::vector<const ArenaMethod*> methods;
-  for (const std::string& name : options.methods) arena_method(name);  // Throws.
+  const std::vector<std::string> names = split_at_commas(options.methods);
+  for (const std::string& name : names) arena_method(name);  // Throws.
   for (const ArenaMethod& method : arena_methods()) {
-    const bool wanted = options.methods.empty() || method.name == "unconditional" ||
-                        std::ranges::find(options.methods, method.name) != options.methods.end();
+    const bool wanted =
+        names.empty() || method.name == "unconditional" || std::ranges::find(names, method.name) != names.end();
     if (wanted) methods.push_back(&method);
   }
   return methods;
@@ -149,7 +150,7 @@ int run_arena(const Options& options) {
     throw Error(fmt::format("{}: there is nothing to resume; leave out --resume", printable(options.out)));
   const std::vector<const ArenaMethod*> methods = chosen_methods(options);
   const std::uint64_t seeds = parse_whole_number("--seeds", options.seeds, 1, 100).value_or(3);
-  const std::vector<double> strengths = parsed_strengths(options.strengths);
+  const std::vector<double> strengths = parsed_strengths(split_at_commas(options.strengths));
   ArenaSettings settings;
   settings.n = parse_whole_number("--n", options.n, 20, 1'000'000).value_or(settings.n);
   settings.threads = parse_threads(options.threads);
@@ -235,6 +236,7 @@ Command arena_command(CommandLine& program) {
       ->type_name("FILE")
       ->required();
   options->table.add_to(*app);
+  options->table.add_skip_bad(*app);
   app->add_option("--out", options->out,
                   "Folder for models, results.json, table.md and index.html; what is done is kept")
       ->type_name("DIR")
@@ -242,7 +244,7 @@ Command arena_command(CommandLine& program) {
   app->add_option("--knob", options->knob,
                   "The column whose label is controlled, or a declaration (default: the first that has two values)")
       ->type_name("KNOB");
-  app->add_option("--methods", options->methods, "Only these; may be repeated")->type_name("NAME");
+  app->add_option("--methods", options->methods, "Only these, with commas or repeated")->type_name("NAMES");
   app->add_option("--strengths", options->strengths, "Instead of those of each method; may be repeated")
       ->type_name("W");
   app->add_option("--seeds", options->seeds, "Models of each kind, on seeds from 1 (default: 3)")->type_name("N");
@@ -263,7 +265,7 @@ Command arena_command(CommandLine& program) {
       "5 % are prompts. Ctrl-C stops; the same command goes on.\n\n"
       "Examples:\n"
       "  semfuse arena --data reviews.tsv --knob polarity --out arena\n"
-      "  semfuse arena --data reviews.tsv --methods gedi --methods value --seeds 1 --n 200 --out short\n");
+      "  semfuse arena --data reviews.tsv --methods gedi,value --seeds 1 --n 200 --out short\n");
   return {.app = app, .purpose = "these models", .run = [options] { return run_arena(*options); }};
 }
 

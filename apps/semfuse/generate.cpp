@@ -53,20 +53,6 @@ struct Options {
   bool explain = false;
 };
 
-// "pos_high=0.95,str_high=0.9" may come in one option or in several.
-std::vector<std::string> split_at_commas(const std::vector<std::string>& texts) {
-  std::vector<std::string> parts;
-  for (const std::string& text : texts) {
-    std::size_t begin = 0;
-    while (begin <= text.size()) {
-      const std::size_t end = std::min(text.find(',', begin), text.size());
-      parts.push_back(text.substr(begin, end - begin));
-      begin = end + 1;
-    }
-  }
-  return parts;
-}
-
 // Says what one of the paper's names became.
 KnobSetting read_knob(std::span<const Knob> knobs, const std::string& text) {
   const std::optional<KnobSetting> control = control_as_knob(knobs, text);

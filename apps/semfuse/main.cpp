@@ -40,12 +40,12 @@ int run(int argc, char** argv, std::string& purpose) {
       "  semfuse features \"Alice reviews the paper, very good!\"\n\n"
       "`semfuse COMMAND --help` explains a command.\n");
   const std::vector<Command> commands = {
-      corpus_command(program),   features_command(program), train_command(program),     inspect_command(program),
-      generate_command(program), grammar_command(program),  reproduce_command(program), evaluate_command(program),
-      compare_command(program),  audit_command(program),    words_command(program),     ablate_command(program),
-      sweep_command(program),    log_command(program),      verify_command(program),    export_command(program),
-      tagger_command(program),   tokenize_command(program), data_command(program),      lexicon_command(program),
-      judge_command(program),    calibrate_command(program), steer_command(program),    arena_command(program)};
+      corpus_command(program),   features_command(program),  train_command(program),     inspect_command(program),
+      generate_command(program), grammar_command(program),   reproduce_command(program), evaluate_command(program),
+      compare_command(program),  audit_command(program),     words_command(program),     ablate_command(program),
+      sweep_command(program),    log_command(program),       verify_command(program),    export_command(program),
+      tagger_command(program),   tokenize_command(program),  data_command(program),      lexicon_command(program),
+      judge_command(program),    calibrate_command(program), steer_command(program),     arena_command(program)};
   if (const std::optional<std::string> text = program.parse(argc, argv, width, option_hint)) {
     Terminal(stdout).print(*text);
     return 0;

@@ -76,4 +76,17 @@ void require_synthetic(const Experiment& experiment, std::string_view path, std:
                   path, purpose));
 }
 
+std::vector<std::string> split_at_commas(const std::vector<std::string>& texts) {
+  std::vector<std::string> parts;
+  for (const std::string& text : texts) {
+    std::size_t begin = 0;
+    while (begin <= text.size()) {
+      const std::size_t end = std::min(text.find(',', begin), text.size());
+      parts.push_back(text.substr(begin, end - begin));
+      begin = end + 1;
+    }
+  }
+  return parts;
+}
+
 }  // namespace semfuse

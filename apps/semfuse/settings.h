@@ -28,6 +28,9 @@ std::optional<double> parse_number(std::string_view option, const std::optional<
 // Reads `--threads`: 0, one for each processor, without a text. Throws Error.
 std::size_t parse_threads(const std::optional<std::string>& text);
 
+// The parts of options that may be repeated or have commas.
+std::vector<std::string> split_at_commas(const std::vector<std::string>& texts);
+
 // Throws Error that names the command's purpose ("comparing runs") if the experiment's texts are files.
 void require_synthetic(const Experiment& experiment, std::string_view path, std::string_view purpose);
 

@@ -44,7 +44,7 @@ TEST(Arena, MethodsAreMeasuredAndKept) {
   ::setenv("SEMFUSE_CACHE", (folder / "cache").c_str(), 1);
   std::ofstream(folder / "reviews.tsv") << reviews(2000);
   const Arguments arguments =
-      tiny_arena(folder, {"--methods", "guidance", "--methods", "gedi", "--methods", "best-of", "--strengths", "2"});
+      tiny_arena(folder, {"--methods", "guidance,gedi", "--methods", "best-of", "--strengths", "2"});
   const ProcessResult result = semfuse_program(arguments);
   ASSERT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.out, HasSubstr("| GeDi | 2 |"));
