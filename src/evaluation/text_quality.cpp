@@ -93,8 +93,7 @@ double FluencyModel::perplexity(std::span<const std::string> texts) const {
   std::size_t positions = 0;
   for (const std::string& text : texts) {
     const std::vector<TokenId> ids = ids_of(tokenizer_, text);
-    for (std::size_t i = 1; i < ids.size(); ++i)
-      loss -= std::log(model_->probability(std::span(ids).first(i), ids[i]));
+    for (std::size_t i = 1; i < ids.size(); ++i) loss -= std::log(model_->probability(std::span(ids).first(i), ids[i]));
     positions += words_of(text).size() + 1;
   }
   return std::exp(loss / static_cast<double>(positions));

@@ -137,9 +137,7 @@ TEST(WordVectors, TrainingCanBeStopped) {
   write_texts(folder / "words.txt", 4000);
   const auto stop = [](double) { return false; };
   EXPECT_THAT(
-      [&] {
-        train_word_vectors(folder / "words.txt", {.width = 200, .num_words = 36'000, .on_progress = stop});
-      },
+      [&] { train_word_vectors(folder / "words.txt", {.width = 200, .num_words = 36'000, .on_progress = stop}); },
       ThrowsMessage<Error>(HasSubstr("was stopped")));
 }
 
