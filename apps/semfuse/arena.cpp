@@ -139,9 +139,10 @@ std::shared_ptr<const Judge> named_judge(const Options& options, const Knob& kno
   return std::make_shared<const ProgramJudge>(knob, *options.judge, std::move(how));
 }
 
-// An earlier call may have had other strengths.
-bool is_of(const ArenaRun& run, const ArenaMethod& method, const ArenaSettings& settings) {
-  return std::ranges::equal(run.points, strengths_of(method, settings), {}, &ArenaPoint::strength);
+// An earlier call may have had other strengths, or another judge.
+bool is_of(const ArenaRun& run, const ArenaMethod& method, const ArenaSettings& settings, const ArenaJury& jury) {
+  return run.judge == jury.judge_b().fingerprint() &&
+         std::ranges::equal(run.points, strengths_of(method, settings), {}, &ArenaPoint::strength);
 }
 
 int run_arena(const Options& options) {
@@ -201,7 +202,7 @@ int run_arena(const Options& options) {
       for (const ArenaMethod* method : methods) {
         const std::string name = name_of(*method, seed);
         std::optional<std::string> kept = finished(*method, seed);
-        if (!kept || !is_of(parse_arena_run(*kept, folder.metrics_path(name).string()), *method, settings)) {
+        if (!kept || !is_of(parse_arena_run(*kept, folder.metrics_path(name).string()), *method, settings, jury)) {
           const ArenaRun run = run_method(*method, parts, jury, settings, [&](double share) {
             return go_on(fmt::format("seed {}: {}", seed, method->title), share);
           });

@@ -20,12 +20,8 @@ using Clock = std::chrono::steady_clock;
 constexpr std::size_t kPromptWords = 3;
 constexpr double kCoinGuidance = 2.0;
 
-std::vector<double> judged(const Judge& judge, std::span<const std::string> texts) {
-  return judge.judge(texts);
-}
-
 double share_positive(const Judge& judge, std::span<const std::string> texts) {
-  const std::vector<double> values = judged(judge, texts);
+  const std::vector<double> values = judge.judge(texts);
   const auto positive = std::ranges::count_if(values, [](double value) { return value > 0.5; });
   return values.empty() ? 0.0 : static_cast<double>(positive) / static_cast<double>(values.size());
 }
@@ -103,9 +99,11 @@ class Method {
     if (is("lm-steer")) use_head(SteeringMethod::lm_steer, parts.ctrl());
     if (is("pplm")) use_head(SteeringMethod::pplm, parts.ctrl());
     if (is("dexperts")) {
-      seconds_ = parts.expert(true) && parts.expert(false) ? parts.seconds("expert") + parts.seconds("anti-expert") : 0;
-      for (const NamedParameter& parameter : parts.expert(true)->parameters())
-        parameters_ += 2 * parameter.values.size();
+      for (const bool positive : {true, false}) {
+        for (const NamedParameter& parameter : parts.expert(positive)->parameters())
+          parameters_ += parameter.values.size();
+      }
+      seconds_ = parts.seconds("expert") + parts.seconds("anti-expert");
     }
     if (is("calibrated")) {
       parts.semfuse();
@@ -119,9 +117,8 @@ class Method {
     const std::string& knob = model->options().knobs.front().name;
     Writer writer{.model = model.get()};
     writer.request.calibrated = is("calibrated");
-    const auto ask = [&] { writer.request.knobs = {{.knob = knob, .values = {target}}}; };
     if (is("ctrl") || is("guidance") || is("knob") || is("knob-guided") || is("calibrated")) {
-      ask();
+      writer.request.knobs = {{.knob = knob, .values = {target}}};
       writer.request.guidance = strength;
     } else if (head_ != nullptr) {
       writer.request.source = steering_source(*model, *head_, target, strength);
@@ -131,9 +128,9 @@ class Method {
       const bool positive = target > 0.5;
       writer.request.source = experts_source(*model, parts_.expert(positive), parts_.expert(!positive), strength);
     } else if (is("best-of")) {
-      writer.best_of = static_cast<std::size_t>(strength);
+      writer.best_of = static_cast<std::size_t>(std::max(strength, 1.0));
       writer.judge = [this, target](std::span<const std::string> texts) {
-        std::vector<double> values = judged(jury_.judge_a(), texts);
+        std::vector<double> values = jury_.judge_a().judge(texts);
         for (double& value : values) value = target > 0.5 ? value : 1.0 - value;
         return values;
       };
@@ -267,7 +264,7 @@ std::span<const double> strengths_of(const ArenaMethod& method, const ArenaSetti
 
 ArenaRun run_method(const ArenaMethod& method, ArenaParts& parts, const ArenaJury& jury, const ArenaSettings& settings,
                     const std::function<bool(double done)>& go_on) {
-  ArenaRun run{.method = std::string(method.name), .seed = parts.seed()};
+  ArenaRun run{.method = std::string(method.name), .seed = parts.seed(), .judge = jury.judge_b().fingerprint()};
   Desk desk(settings, parts.seed());
   const bool is_coin = method.name == "coin";
   Method how(is_coin ? arena_method("guidance") : method, parts, jury);

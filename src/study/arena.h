@@ -66,6 +66,7 @@ struct ArenaLevels {
 struct ArenaRun {
   std::string method;
   std::uint64_t seed = 0;
+  std::string judge;  // Fingerprint of who measured it.
   std::vector<ArenaPoint> points;
   std::optional<ArenaLevels> levels;
   std::size_t parameters = 0;     // More than the model itself has.

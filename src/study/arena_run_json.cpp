@@ -41,6 +41,7 @@ std::string to_json(const ArenaRun& run) {
   }
   Json json = {{"method", run.method},
                {"seed", run.seed},
+               {"judge", run.judge},
                {"parameters", run.parameters},
                {"training_seconds", run.training_seconds},
                {"points", std::move(points)}};
@@ -53,6 +54,7 @@ ArenaRun parse_arena_run(std::string_view text, std::string_view origin) {
     const nlohmann::json json = parse_json(text, origin, 6);
     ArenaRun run{.method = json.at("method").get<std::string>(),
                  .seed = json.at("seed").get<std::uint64_t>(),
+                 .judge = json.at("judge").get<std::string>(),
                  .parameters = json.at("parameters").get<std::size_t>(),
                  .training_seconds = json.at("training_seconds").get<double>()};
     for (const nlohmann::json& point : json.at("points")) {

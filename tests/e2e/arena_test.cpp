@@ -59,6 +59,10 @@ TEST(Arena, MethodsAreMeasuredAndKept) {
   // What is done is not done again, and gives the same.
   const ProcessResult again = semfuse_program(arguments);
   EXPECT_EQ(again.out, result.out);
+  // Another judge measures again.
+  Arguments judged = arguments;
+  judged.insert(judged.end(), {"--judge", "while read -r line; do echo 0.9; done"});
+  EXPECT_THAT(semfuse_program(judged).out, HasSubstr("1.000 / 0.000"));
   // Other settings are no continuation.
   Arguments other = arguments;
   other.insert(other.end(), {"--set", "training.steps=31"});

@@ -59,7 +59,7 @@ TEST(ArenaTexts, PromptsAreFirstWords) {
 }
 
 TEST(Arena, ARunIsReadAsItWasWritten) {
-  ArenaRun run{.method = "gedi", .seed = 3, .parameters = 7, .training_seconds = 1.5};
+  ArenaRun run{.method = "gedi", .seed = 3, .judge = "cafe", .parameters = 7, .training_seconds = 1.5};
   run.points.push_back({.strength = 2.0,
                         .positive = {.control = 0.9, .flip = 0.5, .perplexity = 40, .length = 7, .distinct = {1, 2, 3}},
                         .negative = {.control = 0.8},
