@@ -10,9 +10,8 @@
 #include "data/builtin_corpora.h"
 #include "interrupt.h"
 #include "io/file.h"
-#include "judge/program_judge.h"
+#include "judge_option.h"
 #include "report/arena_report.h"
-#include "run/run_judge.h"
 #include "semfuse/error.h"
 #include "settings.h"
 #include "study/arena.h"
@@ -42,6 +41,7 @@ struct Options {
   std::optional<std::string> seeds;
   std::optional<std::string> n;
   std::optional<std::string> judge;
+  std::optional<std::string> patience;
   std::vector<std::string> settings;
   std::optional<std::string> threads;
   bool resume = false;
@@ -123,22 +123,6 @@ std::vector<double> parsed_strengths(const std::vector<std::string>& texts) {
   return strengths;
 }
 
-// Null: one is trained.
-std::shared_ptr<const Judge> named_judge(const Options& options, const Knob& knob, const InterruptGuard& interrupt) {
-  if (!options.judge) return nullptr;
-  std::error_code ignored;
-  if (fs::is_regular_file(*options.judge, ignored)) {
-    auto judge = std::make_shared<const LinearJudge>(LinearJudge::load(*options.judge));
-    require_judge_of(knob, *judge, *options.judge);
-    return judge;
-  }
-  if (options.judge->find_first_not_of(' ') == options.judge->npos)
-    throw Error("--judge is empty; name a judge's file, or a command");
-  ProgramJudgeOptions how;
-  how.go_on = [&interrupt] { return interrupt.signal() == 0; };
-  return std::make_shared<const ProgramJudge>(knob, *options.judge, std::move(how));
-}
-
 // An earlier call may have had other strengths, or another judge.
 bool is_of(const ArenaRun& run, const ArenaMethod& method, const ArenaSettings& settings, const ArenaJury& jury) {
   return run.judge == jury.judge_b().fingerprint() &&
@@ -179,7 +163,9 @@ int run_arena(const Options& options) {
   const ArenaTexts texts = read_arena_texts(
       {data.train.begin(), data.train.end()},
       {.text_column = data.text, .columns = {}, .skip_bad = data.skip_bad, .table = table_options(data)}, knob);
-  const ArenaJury jury(texts, named_judge(options, texts.knob, interrupt));
+  std::shared_ptr<const Judge> judge;  // Null: one is trained.
+  if (options.judge) judge = open_judge(*options.judge, options.patience, texts.knob, interrupt);
+  const ArenaJury jury(texts, std::move(judge));
   ArenaReport report{.knob = knob.name,
                      .real_positive = jury.real(true),
                      .real_negative = jury.real(false),
@@ -254,6 +240,8 @@ Command arena_command(CommandLine& program) {
                   "Who measures: a judge's file, or a command that reads a text a line and writes a number a line "
                   "(default: a judge that is trained on 20 % of the texts)")
       ->type_name("JUDGE");
+  app->add_option("--judge-timeout", options->patience, "Seconds that a command may take at a time (600)")
+      ->type_name("S");
   app->add_option("--set", options->settings, "Change one setting of every model; may be repeated")
       ->type_name("KEY=VALUE");
   app->add_option("--threads", options->threads, "Threads to compute with; the result is the same for any number")

@@ -13,7 +13,7 @@
 #include "interrupt.h"
 #include "io/file.h"
 #include "io/json_writer.h"
-#include "judge/program_judge.h"
+#include "judge_option.h"
 #include "run/run_files.h"
 #include "run/run_judge.h"
 #include "semfuse/checkpoint.h"
@@ -43,21 +43,7 @@ struct Options {
 // The judge that is named, the run's own, or one that is trained now and kept there. Null: texts show it themselves.
 std::unique_ptr<Judge> find_judge(const Options& options, const Checkpoint& checkpoint, const Knob& knob,
                                   const fs::path& folder, const InterruptGuard& interrupt) {
-  std::error_code ignored;
-  if (options.judge && fs::is_regular_file(*options.judge, ignored)) {
-    LinearJudge judge = LinearJudge::load(*options.judge);
-    require_judge_of(knob, judge, *options.judge);
-    return std::make_unique<LinearJudge>(std::move(judge));
-  }
-  if (options.judge) {
-    if (options.judge->find_first_not_of(' ') == options.judge->npos)
-      throw Error("--judge is empty; name a judge's file, or a command");
-    ProgramJudgeOptions how;
-    if (const auto seconds = parse_whole_number("--judge-timeout", options.patience, 1, 1'000'000))
-      how.patience = std::chrono::seconds(*seconds);
-    how.go_on = [&interrupt] { return interrupt.signal() == 0; };
-    return std::make_unique<ProgramJudge>(knob, *options.judge, std::move(how));
-  }
+  if (options.judge) return open_judge(*options.judge, options.patience, knob, interrupt);
   if (!knob.of_column) return nullptr;
   if (std::optional<LinearJudge> kept = find_run_judge(folder, knob))
     return std::make_unique<LinearJudge>(std::move(*kept));
