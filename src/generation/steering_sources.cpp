@@ -94,32 +94,6 @@ class PosteriorText : public TextState {
   std::vector<float> z_;
 };
 
-class FudgeText : public TextState {
- public:
-  FudgeText(const PrefixClassifier& classifier, std::span<const std::size_t> ends, double target, double share,
-            double strength)
-      : classifier_(classifier), ends_(ends), target_(target), share_(share), strength_(strength) {}
-
-  void add_readings(std::span<const TokenId>, const RequestRows::Asked& asked,
-                    std::vector<Reading>& readings) override {
-    readings.push_back({.request = asked.row});
-  }
-  void combine(const SourcePlace& place, std::span<const ReadRows> readings) override {
-    const std::span<float> logits = readings.front().next();
-    z_.resize(logits.size());
-    classifier_.read(place.tokens, z_);
-    tilt_by_value(words_of(logits), words_of(std::span<const float>(z_)), target_, share_, strength_, ends_);
-  }
-
- private:
-  const PrefixClassifier& classifier_;
-  std::span<const std::size_t> ends_;
-  double target_;
-  double share_;
-  double strength_;
-  std::vector<float> z_;
-};
-
 class SteerText : public TextState {
  public:
   SteerText(const AlignedFloats& map, const TokenHead& head, double factor) : map_(map), head_(head), factor_(factor) {}
@@ -202,7 +176,10 @@ FudgeSource::FudgeSource(const LanguageModel& model, const SteeringHead& head, d
       strength_(strength) {}
 
 std::unique_ptr<TextState> FudgeSource::open(const ReadModel&, const GenerationRequest&) const {
-  return std::make_unique<FudgeText>(classifier_, ends_, target_, share_, strength_);
+  const auto log_odds = [this](std::span<const TokenId> tokens, std::span<const float>, std::span<float> z) {
+    classifier_.read(tokens, z);
+  };
+  return std::make_unique<TiltedText>(log_odds, ends_, target_, share_, strength_);
 }
 
 SteerSource::SteerSource(const LanguageModel& model, const SteeringHead& head, double target, double strength)

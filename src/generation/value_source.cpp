@@ -43,33 +43,6 @@ constexpr double kEndStrength = 8.0;
 constexpr double kMostFall = 20.0;
 constexpr float kPlausible = 0.0001f;  // The least probability of a word that can well stand somewhere.
 
-class ValueText : public TextState {
- public:
-  ValueText(const ValueReader& reader, std::span<const std::size_t> ends, double target, double share, double strength)
-      : reader_(reader), ends_(ends), target_(target), share_(share), strength_(strength) {}
-
-  void add_readings(std::span<const TokenId>, const RequestRows::Asked& asked,
-                    std::vector<Reading>& readings) override {
-    readings.push_back({.request = asked.row});
-  }
-
-  void combine(const SourcePlace& place, std::span<const ReadRows> readings) override {
-    const std::span<float> logits = readings.front().next();
-    z_.resize(logits.size());
-    reader_.read(place.tokens, readings.front().next_hidden(), z_);
-    tilt_by_value(logits.subspan(Vocabulary::kEos), std::span(z_).subspan(Vocabulary::kEos), target_, share_, strength_,
-                  ends_);
-  }
-
- private:
-  const ValueReader& reader_;
-  std::span<const std::size_t> ends_;
-  double target_;
-  double share_;
-  double strength_;
-  std::vector<float> z_;
-};
-
 }  // namespace
 
 ValueReader::ValueReader(const SteeringHead& head, ConstMatrix output_rows)
@@ -164,6 +137,19 @@ void tilt_by_value(std::span<float> logits, std::span<const float> z, double tar
   for (float& logit : words) logit += shift_others;
 }
 
+void TiltedText::add_readings(std::span<const TokenId>, const RequestRows::Asked& asked,
+                              std::vector<Reading>& readings) {
+  readings.push_back({.request = asked.row});
+}
+
+void TiltedText::combine(const SourcePlace& place, std::span<const ReadRows> readings) {
+  const std::span<float> logits = readings.front().next();
+  z_.resize(logits.size());
+  log_odds_(place.tokens, readings.front().next_hidden(), z_);
+  tilt_by_value(logits.subspan(Vocabulary::kEos), std::span(z_).subspan(Vocabulary::kEos), target_, share_, strength_,
+                ends_);
+}
+
 ValueSource::ValueSource(const LanguageModel& model, const SteeringHead& head, double target, double strength)
     : reader_(head, ReadModel(model).weights().head.rows()),
       ends_(ends_of(head, model.vocabulary().size())),
@@ -172,7 +158,10 @@ ValueSource::ValueSource(const LanguageModel& model, const SteeringHead& head, d
       strength_(strength) {}
 
 std::unique_ptr<TextState> ValueSource::open(const ReadModel&, const GenerationRequest&) const {
-  return std::make_unique<ValueText>(reader_, ends_, target_, share_, strength_);
+  const auto log_odds = [this](std::span<const TokenId> tokens, std::span<const float> hidden, std::span<float> z) {
+    reader_.read(tokens, hidden, z);
+  };
+  return std::make_unique<TiltedText>(log_odds, ends_, target_, share_, strength_);
 }
 
 }  // namespace semfuse

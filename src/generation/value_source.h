@@ -1,6 +1,7 @@
 // The value head: what the next token would make of a label's probability tilts the model's distribution.
 #pragma once
 
+#include <functional>
 #include <span>
 
 #include "core/workspace.h"
@@ -43,6 +44,30 @@ void tilt_by_value(std::span<float> logits, std::span<const float> z, double tar
 // Which tokens these are by the head, counted from <eos> on; none if it does not say. Throws Error if it is of another
 // size.
 std::vector<std::size_t> ends_of(const SteeringHead& head, std::size_t vocab_size);
+
+// A text whose logits tilt by log-odds that are read off each step.
+class TiltedText : public TextState {
+ public:
+  // Writes the log-odds of each token of the vocabulary that may follow the tokens; `hidden` is the model's state.
+  using LogOdds =
+      std::function<void(std::span<const TokenId> tokens, std::span<const float> hidden, std::span<float> z)>;
+
+  // `ends` must outlive it; the rest is as in tilt_by_value().
+  TiltedText(LogOdds log_odds, std::span<const std::size_t> ends, double target, double share, double strength)
+      : log_odds_(std::move(log_odds)), ends_(ends), target_(target), share_(share), strength_(strength) {}
+
+  void add_readings(std::span<const TokenId> tokens, const RequestRows::Asked& asked,
+                    std::vector<Reading>& readings) override;
+  void combine(const SourcePlace& place, std::span<const ReadRows> readings) override;
+
+ private:
+  LogOdds log_odds_;
+  std::span<const std::size_t> ends_;
+  double target_;
+  double share_;
+  double strength_;
+  std::vector<float> z_;
+};
 
 class ValueSource : public LogitSource {
  public:
