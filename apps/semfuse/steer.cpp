@@ -16,6 +16,7 @@
 #include "semfuse/error.h"
 #include "semfuse/steering.h"
 #include "settings.h"
+#include "steering/label_shares.h"
 #include "study_progress.h"
 #include "table_options.h"
 #include "terminal.h"
@@ -95,12 +96,6 @@ int train(const Options& options) {
   const ExperimentData data =
       labelled_data(files, checkpoint.model, knob, training.threads, show_data_progress(options.quiet));
   for (const std::string& note : data.notes) notify(note);
-  std::vector<float> labels;
-  for (std::size_t i = 0; i < data.train->size(); ++i) {
-    const KnobLabel label = data.train->label(i, 0);
-    const auto all = static_cast<double>(label.positive + label.negative);
-    labels.push_back(all > 0.0 ? static_cast<float>(static_cast<double>(label.positive) / all) : NAN);
-  }
   double loss = 0.0;
   StudyProgress progress(options.quiet);
   const InterruptGuard interrupt;
@@ -110,7 +105,8 @@ int train(const Options& options) {
                   static_cast<double>(step) / static_cast<double>(steps));
     return interrupt.signal() == 0;
   };
-  const SteeringHead head = train_steering(checkpoint.model, *data.train, labels, method, knob.name, training);
+  const SteeringHead head =
+      train_steering(checkpoint.model, *data.train, label_shares(*data.train), method, knob.name, training);
   progress.clear();
   save_steering(options.out, head);
   std::size_t parameters = 0;

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <optional>
 #include <utility>
 
@@ -15,6 +14,7 @@
 #include "semfuse/checkpoint.h"
 #include "semfuse/error.h"
 #include "semfuse/training_run.h"
+#include "steering/label_shares.h"
 
 namespace semfuse {
 namespace {
@@ -158,18 +158,13 @@ const SteeringHead& ArenaParts::head(SteeringMethod method, const Model& of) {
     const Experiment experiment = with_data("model.jsonl", std::nullopt);
     const Knob& knob = experiment.model.knobs.front();
     const ExperimentData data = labelled_data(experiment.data, *of, knob, threads_, {});
-    std::vector<float> labels;
-    for (std::size_t i = 0; i < data.train->size(); ++i) {
-      const KnobLabel label = data.train->label(i, 0);
-      labels.push_back(label.positive + label.negative == 0 ? NAN : static_cast<float>(label.positive));
-    }
     SteeringTraining training;
     training.seed = seed_;
     training.threads = threads_;
     training.on_step = [&](std::uint64_t step, std::uint64_t steps, double) {
       return progress_("training the head of " + name, static_cast<double>(step) / static_cast<double>(steps));
     };
-    const SteeringHead head = train_steering(*of, *data.train, labels, method, knob.name, training);
+    const SteeringHead head = train_steering(*of, *data.train, label_shares(*data.train), method, knob.name, training);
     save_steering(file, head);
     write_atomically(time, fmt::format("{:.1f}\n", seconds_since(begin)));
   }
