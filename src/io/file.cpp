@@ -147,7 +147,7 @@ std::string read_text(const fs::path& path, std::size_t max_size) {
   return read_all<std::string>(path, max_size);
 }
 
-void write_atomically(const fs::path& path, std::span<const std::string_view> pieces, FileLayer& files) {
+void write_atomically_by(const fs::path& path, const std::function<void(const ByteSink&)>& produce, FileLayer& files) {
   // A rename would replace a device or fail on a folder only after all the writing.
   std::error_code ignored;
   const fs::file_status status = fs::status(path, ignored);
@@ -158,7 +158,7 @@ void write_atomically(const fs::path& path, std::span<const std::string_view> pi
   auto [temporary_path, number] = create_temporary_beside(files, path);
   TemporaryFile temporary(files, temporary_path);
   Descriptor file(files, number);
-  for (const std::string_view piece : pieces) write_all(files, path, file, piece);
+  produce([&](std::string_view piece) { write_all(files, path, file, piece); });
   // Some file systems cannot flush and say EINVAL; there is nothing more to do for them.
   if (files.fsync(file.number()) != 0 && errno != EINVAL) fail(path, "write", errno);
   if (!file.close()) fail(path, "write", errno);
@@ -171,6 +171,13 @@ void write_atomically(const fs::path& path, std::span<const std::string_view> pi
   if (folder.number() < 0 || (files.fsync(folder.number()) != 0 && errno != EINVAL)) {
     fail(path, "be sure that the file stays after a power cut", errno);
   }
+}
+
+void write_atomically(const fs::path& path, std::span<const std::string_view> pieces, FileLayer& files) {
+  const auto produce = [&](const ByteSink& sink) {
+    for (const std::string_view piece : pieces) sink(piece);
+  };
+  write_atomically_by(path, produce, files);
 }
 
 void write_atomically(const fs::path& path, std::string_view text, FileLayer& files) {

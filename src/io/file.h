@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <functional>
 #include <limits>
 #include <span>
 #include <string>
@@ -31,5 +32,13 @@ inline constexpr std::string_view kTemporaryMark = ".tmp-";
 void write_atomically(const std::filesystem::path& path, std::span<const std::string_view> pieces,
                       FileLayer& files = FileLayer::system());
 void write_atomically(const std::filesystem::path& path, std::string_view text, FileLayer& files = FileLayer::system());
+
+// Takes the bytes that come next.
+using ByteSink = std::function<void(std::string_view)>;
+
+// The same for bytes that are not all there at once: `produce` hands them over piece by piece. What it throws counts as
+// a failure and is passed on.
+void write_atomically_by(const std::filesystem::path& path, const std::function<void(const ByteSink&)>& produce,
+                         FileLayer& files = FileLayer::system());
 
 }  // namespace semfuse

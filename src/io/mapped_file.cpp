@@ -33,6 +33,18 @@ std::size_t mapped_bytes() {
 
 MappedFile::MappedFile(const std::filesystem::path& path, std::size_t size, std::size_t most_kept)
     : size_(size), most_kept_(most_kept) {
+  // Training reads here and there: pages around what is asked for are of no use.
+  open(path, false, MADV_RANDOM);
+}
+
+MappedFile MappedFile::whole(const std::filesystem::path& path) {
+  MappedFile file;
+  file.most_kept_ = static_cast<std::size_t>(-1);
+  file.open(path, true, MADV_NORMAL);
+  return file;
+}
+
+void MappedFile::open(const std::filesystem::path& path, bool any_size, int advice) {
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   const auto fail = [&](const std::string& what) {
     if (file >= 0) ::close(file);
@@ -41,14 +53,15 @@ MappedFile::MappedFile(const std::filesystem::path& path, std::size_t size, std:
   if (file < 0) fail(fmt::format("cannot open: {}", std::strerror(errno)));
   struct stat status {};
   if (::fstat(file, &status) != 0 || !S_ISREG(status.st_mode)) fail("is not a regular file");
-  if (static_cast<std::size_t>(status.st_size) != size) {
-    fail(fmt::format("has {} bytes instead of {}", status.st_size, size));
+  if (any_size) size_ = static_cast<std::size_t>(status.st_size);
+  if (static_cast<std::size_t>(status.st_size) != size_) {
+    fail(fmt::format("has {} bytes instead of {}", status.st_size, size_));
   }
-  if (size > 0) {
-    void* data = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, file, 0);
+  if (size_ > 0) {
+    void* data = ::mmap(nullptr, size_, PROT_READ, MAP_SHARED, file, 0);
     if (data == MAP_FAILED) fail(fmt::format("cannot map: {}", std::strerror(errno)));
     data_ = data;
-    ::madvise(data, size, MADV_RANDOM);  // Training reads here and there: pages around what is asked for are of no use.
+    ::madvise(data, size_, advice);
   }
   ::close(file);
 }

@@ -18,6 +18,9 @@ class MappedFile {
   MappedFile() = default;  // Empty.
   // Throws Error if the file cannot be read or has another size than `size` bytes.
   MappedFile(const std::filesystem::path& path, std::size_t size, std::size_t most_kept = kMostKept);
+  // All of a regular file, whatever its size, to be read end to end or again and again: nothing is given back by
+  // note_read(), and the system reads ahead. Throws Error.
+  static MappedFile whole(const std::filesystem::path& path);
   ~MappedFile();
   MappedFile(MappedFile&& other) noexcept;
   MappedFile& operator=(MappedFile&& other) noexcept;
@@ -33,6 +36,8 @@ class MappedFile {
   void note_read(std::size_t first, std::size_t count) const;
 
  private:
+  void open(const std::filesystem::path& path, bool any_size, int advice);
+
   const void* data_ = nullptr;
   std::size_t size_ = 0;
   std::size_t most_kept_ = 0;

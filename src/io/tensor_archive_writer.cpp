@@ -48,16 +48,47 @@ void TensorArchiveWriter::add(std::string name, std::vector<std::size_t> shape, 
 
 void TensorArchiveWriter::add(std::string name, std::vector<std::size_t> shape, DType dtype,
                               std::span<const std::byte> bytes) {
-  [[maybe_unused]] std::size_t size = size_of(dtype);
+  declare(std::move(name), std::move(shape), dtype);
+  assert(tensors_.back().end - tensors_.back().begin == bytes.size());
+  pieces_.emplace_back(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+}
+
+void TensorArchiveWriter::add(std::string name, std::vector<std::size_t> shape, DType dtype, Producer produce) {
+  declare(std::move(name), std::move(shape), dtype);
+  producers_.emplace(pieces_.size(), std::move(produce));
+  pieces_.emplace_back();
+}
+
+void TensorArchiveWriter::declare(std::string name, std::vector<std::size_t> shape, DType dtype) {
+  std::size_t size = size_of(dtype);
   for (const std::size_t extent : shape) size *= extent;
-  assert(size == bytes.size());
   if (name == kMetadataKey) throw Error("a tensor cannot be named __metadata__; choose another name");
   if (!names_.insert(name).second) {
     throw Error(fmt::format("two tensors are named {}; rename one", quoted_text(name)));
   }
   const std::size_t begin = tensors_.empty() ? 0 : tensors_.back().end;
-  tensors_.push_back({std::move(name), dtype, std::move(shape), begin, begin + bytes.size()});
-  pieces_.emplace_back(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  tensors_.push_back({std::move(name), dtype, std::move(shape), begin, begin + size});
+}
+
+void TensorArchiveWriter::write(const ByteSink& sink) const {
+  assert(!has_checksum_ || producers_.empty());
+  sink(header());
+  for (std::size_t i = 0; i < pieces_.size(); ++i) {
+    const auto producer = producers_.find(i);
+    if (producer == producers_.end()) {
+      sink(pieces_[i]);
+      continue;
+    }
+    std::size_t size = 0;
+    producer->second([&](std::string_view bytes) {
+      size += bytes.size();
+      sink(bytes);
+    });
+    if (size != tensors_[i].end - tensors_[i].begin) {
+      throw Error(fmt::format("tensor {} has {} bytes instead of {}; write the file anew",
+                              quoted_text(tensors_[i].name), size, tensors_[i].end - tensors_[i].begin));
+    }
+  }
 }
 
 std::string TensorArchiveWriter::header() const {
@@ -93,16 +124,14 @@ std::string TensorArchiveWriter::header() const {
 }
 
 std::string TensorArchiveWriter::encode() const {
-  std::string bytes = header();
-  for (const std::string_view piece : pieces_) bytes += piece;
+  std::string bytes;
+  write([&](std::string_view piece) { bytes += piece; });
   return bytes;
 }
 
 void TensorArchiveWriter::save(const std::filesystem::path& path, FileLayer& files) const {
-  const std::string head = header();
-  std::vector<std::string_view> pieces = {head};
-  pieces.insert(pieces.end(), pieces_.begin(), pieces_.end());
-  write_atomically(path, pieces, files);
+  write_atomically_by(
+      path, [&](const ByteSink& sink) { write(sink); }, files);
 }
 
 }  // namespace semfuse
