@@ -64,11 +64,6 @@ export async function turn(id, knobs, guidance) {
   await answer(`/v1/completions/${encodeURIComponent(id)}/knobs`, { method: "POST", body: { knobs, guidance } });
 }
 
-// Ends a completion; one that has ended already is no failure.
-export async function end(id) {
-  await answer(`/v1/completions/${encodeURIComponent(id)}`, { method: "DELETE" }).catch(() => {});
-}
-
 export async function features(model, text) {
   return (await answer("/v1/features", { method: "POST", body: { model, text } })).json();
 }

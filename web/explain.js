@@ -7,13 +7,15 @@ import { clamped, probability_text } from "./number.js";
 const kRestMilliseconds = 120;
 
 // What a word's probability was at each step, [label, value] each; steps that change nothing by their nature are left out.
-function stages_of({ asked, unasked, explained }) {
-  const { unsteered, model, grammar, controls, drawn } = explained;
+// Where the word was not among those that the server told, the first value is what it was below: `unasked_below`.
+function stages_of(piece) {
+  const { asked, unasked, unasked_below } = piece;
+  const { unsteered, model, grammar, controls, drawn } = piece.explained;
   const stages = [];
-  if (asked && unasked !== undefined) stages.push(["nothing asked", unasked]);
+  if (asked) stages.push(["nothing asked", unasked ?? unasked_below, unasked === null]);
   if (unsteered !== undefined) stages.push(["knobs asked", unsteered], ["with guidance", model]);
   else stages.push([asked ? "knobs asked" : "the model alone", model]);
-  stages.push(["with the grammar", grammar]);
+  if (piece.grammar) stages.push(["with the grammar", grammar]);
   if (controls !== grammar) stages.push(["with rules", controls]);
   stages.push(["as drawn", drawn]);
   return stages.filter(([, value]) => typeof value === "number");
@@ -49,9 +51,9 @@ function factor(value, before) {
 function probability_column(piece) {
   let before = null;
   const bars = [];
-  for (const [label, value] of stages_of(piece)) {
-    bars.push(bar(label, value, probability_text(value) + (before === null ? "" : factor(value, before)), "wide"));
-    before = value;
+  for (const [label, value, below] of stages_of(piece)) {
+    bars.push(bar(label, value, below ? `< ${probability_text(value)}` : probability_text(value) + factor(value, before), "wide"));
+    before = below ? null : value;
   }
   const { slot, settings = [] } = piece.explained;
   const notes = [slot && `slot: ${slot}`, settings.length > 0 && `set by the grammar: ${settings.join(", ")}`];
@@ -61,6 +63,13 @@ function probability_column(piece) {
 function runner_column(explained) {
   const runners = (explained.runners ?? []).slice(0, 6);
   return column("Runners-up", runners.map(({ token, probability }) => bar(String(token).trim() || "␣", probability, probability_text(probability))), "None was near.");
+}
+
+// In one line, for screen readers.
+export function summary_of({ text, explained }) {
+  if (explained === null) return `${text.trim()}: given`;
+  const runner = explained.runners?.[0];
+  return `${text.trim()}: drawn with ${probability_text(explained.drawn)}${runner ? `, beside ${String(runner.token).trim()} with ${probability_text(runner.probability)}` : ""}`;
 }
 
 export class ExplainView {
@@ -111,6 +120,7 @@ export class ExplainView {
     if (asked !== this.asked_) return;
     const words = await api.unasked_words(model.id, piece.before).catch(() => new Map());
     piece.unasked = words.get(piece.explained.token.trim()) ?? null;
+    piece.unasked_below = words.size > 0 ? Math.min(...words.values()) : undefined;
     if (asked === this.asked_) this.draw_(piece, model);
   }
 

@@ -2,7 +2,7 @@
 import * as api from "./api.js";
 import { curl_code, live_code, python_code } from "./code.js";
 import { by_id, make, settled, throttled } from "./dom.js";
-import { ExplainView } from "./explain.js";
+import { ExplainView, summary_of } from "./explain.js";
 import { GrammarEditor } from "./grammar.js";
 import { HistoryView } from "./history.js";
 import { KnobRack } from "./knobs.js";
@@ -22,7 +22,10 @@ let state = new_state("");
 
 const explain = new ExplainView(by_id("explain"));
 const sides = [0, 1].map((index) => {
-  const view = new TextView(by_id(`text-${index}`), by_id(`log-${index}`), (piece, stay) => explain.show(piece, stay, model_of(models, state.model)));
+  const view = new TextView(by_id(`text-${index}`), by_id(`log-${index}`), (piece, stay) => {
+    explain.show(piece, stay, model_of(models, state.model));
+    if (stay) say(summary_of(piece));
+  });
   by_id(`text-${index}`).addEventListener("pointerleave", () => explain.leave());
   return { view, record: new Record(), writer: new Writer(view, show_speed) };
 });
@@ -32,6 +35,7 @@ const grammar = new GrammarEditor(by_id("grammar"), (text) => {
   edited_side().grammar = text;
   show_grammar_name();
   changed();
+  if (!player.playing) play();
 });
 const rack = new KnobRack(by_id("knobs"), (name, value) => {
   const { knobs } = edited_side();

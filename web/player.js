@@ -53,11 +53,9 @@ export class Player {
 
   // A setting of a side moved: the sentence under way turns, or, where none is, one begins.
   turn(state, index, label, knobs_only) {
-    if (!this.playing_) {
-      this.play(state);
-      return;
-    }
-    this.sides_[index].writer.turn(request_of(state, state.sides[index]), label, knobs_only);
+    const { writer } = this.sides_[index];
+    if (this.playing_ && writer.writing) writer.turn(request_of(state, state.sides[index]), label, knobs_only);
+    else if (!this.playing_ || !state.continuous) this.play(state);
   }
 
   // Writes a hundred sentences that are not shown and records what came of them; `on_progress` gets a share.

@@ -62,8 +62,7 @@ export class Writer {
   close_(flow) {
     if (flow.ended) return;
     flow.ended = true;
-    flow.controller.abort();
-    if (flow.id !== null) api.end(flow.id);
+    flow.controller.abort();  // Which the server takes for the end of it.
   }
 
   reopen_(sentence, flow) {
@@ -93,6 +92,7 @@ export class Writer {
   async read_(sentence, flow, request) {
     const begin = performance.now();
     let tokens = 0;
+    let finished = false;
     let before = request.prompt;
     for await (const chunk of api.completion({ ...request, explain: true }, flow.controller.signal)) {
       if (flow !== sentence.flow || flow.ended) return;
@@ -100,15 +100,18 @@ export class Writer {
       for (const { text, finish_reason, semfuse } of chunk.choices ?? []) {
         if (semfuse?.realised) sentence.realised = semfuse.realised;
         if (text) {
-          sentence.queue.push({ text, before, asked: Object.keys(sentence.request.knobs).length > 0, explained: semfuse?.token === undefined ? null : semfuse });
+          const asked = Object.keys(sentence.request.knobs).length > 0;
+          const explained = semfuse?.token === undefined ? null : semfuse;
+          sentence.queue.push({ text, before, asked, grammar: request.grammar !== undefined, explained });
           before += text;
           tokens += 1;
         }
-        if (finish_reason) sentence.finish_reason = finish_reason;
+        finished ||= Boolean(finish_reason);
       }
       this.schedule_(sentence);
     }
     if (flow !== sentence.flow || flow.ended) return;
+    if (!finished) throw new api.ApiError("The server broke off in mid-sentence.");
     flow.ended = true;
     this.on_speed_(tokens, (performance.now() - begin) / 1000);
     this.schedule_(sentence);
