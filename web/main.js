@@ -85,11 +85,15 @@ const changed = settled(150, () => history.replaceState(null, "", fragment_of(st
 
 let tokens_received = 0;
 let seconds_received = 0;
-function show_speed(tokens, seconds) {
-  // A mean that forgets: a single sentence takes too short a time to be measured well.
-  tokens_received = tokens_received * 0.9 + tokens;
-  seconds_received = seconds_received * 0.9 + seconds;
-  if (seconds_received > 0) by_id("speed").textContent = speed_text(tokens_received / seconds_received);
+function show_speed(tokens, seconds, ended) {
+  let speed = tokens / seconds;
+  if (ended) {
+    // A mean that forgets: a single sentence takes too short a time to be measured well.
+    tokens_received = tokens_received * 0.9 + tokens;
+    seconds_received = seconds_received * 0.9 + seconds;
+    speed = tokens_received / seconds_received;
+  }
+  if (Number.isFinite(speed)) by_id("speed").textContent = speed_text(speed);
 }
 
 function show_playing() {

@@ -33,6 +33,9 @@ export class TextView {
     this.pieces_ = new WeakMap();
     this.sentence_ = null;
     this.current_ = null;
+    this.frame_ = null;
+    this.following_ = true;
+    container.addEventListener("scroll", () => { this.following_ = container.scrollHeight - container.scrollTop - container.clientHeight < 80; });
     container.addEventListener("pointerover", (event) => this.point_(event.target, false));
     container.addEventListener("click", (event) => this.point_(event.target, true));
     container.addEventListener("focusin", (event) => this.point_(event.target, true));
@@ -143,15 +146,17 @@ export class TextView {
     words[clamped(to, 0, words.length - 1)].focus();
   }
 
-  // The newest line stays in sight unless the reader has scrolled away or is reading a word.
+  // The newest line stays in sight unless the reader has scrolled away or is reading a word; once a frame, as it costs a layout.
   follow_() {
-    const box = this.container_;
-    const below = box.scrollHeight - box.scrollTop - box.clientHeight;
-    if (below < 160 && !box.contains(document.activeElement)) box.scrollTop = box.scrollHeight;
-    // A word that scrolled out of the hundred sentences cannot be the stop of the Tab key.
-    if (this.current_ !== null && !this.current_.isConnected) {
-      this.current_ = box.querySelector(".word");
-      if (this.current_ !== null) this.current_.tabIndex = 0;
-    }
+    this.frame_ ??= requestAnimationFrame(() => {
+      this.frame_ = null;
+      const box = this.container_;
+      if (this.following_ && !box.contains(document.activeElement)) box.scrollTop = box.scrollHeight;
+      // A word that scrolled out of the hundred sentences cannot be the stop of the Tab key.
+      if (this.current_ !== null && !this.current_.isConnected) {
+        this.current_ = box.querySelector(".word");
+        if (this.current_ !== null) this.current_.tabIndex = 0;
+      }
+    });
   }
 }

@@ -5,7 +5,8 @@ import * as api from "./api.js";
 export const kUnpaced = 60;
 
 export class Writer {
-  // `view` has begin(prompt), add(piece), turned(label), finish(whole); `on_speed` gets tokens and seconds of each answer.
+  // `view` has begin(prompt), add(piece), turned(label), finish(whole); `on_speed` gets tokens and seconds of
+  // each answer, and whether it has ended.
   constructor(view, on_speed) {
     this.view_ = view;
     this.on_speed_ = on_speed;
@@ -93,6 +94,7 @@ export class Writer {
     const begin = performance.now();
     let tokens = 0;
     let finished = false;
+    let told = 0;
     let before = request.prompt;
     for await (const chunk of api.completion({ ...request, explain: true }, flow.controller.signal)) {
       if (flow !== sentence.flow || flow.ended) return;
@@ -109,11 +111,13 @@ export class Writer {
         finished ||= Boolean(finish_reason);
       }
       this.schedule_(sentence);
+      const seconds = (performance.now() - begin) / 1000;
+      if (seconds > told + 0.25) this.on_speed_(tokens, told = seconds, false);
     }
     if (flow !== sentence.flow || flow.ended) return;
     if (!finished) throw new api.ApiError("The server broke off in mid-sentence.");
     flow.ended = true;
-    this.on_speed_(tokens, (performance.now() - begin) / 1000);
+    this.on_speed_(tokens, (performance.now() - begin) / 1000, true);
     this.schedule_(sentence);
   }
 
