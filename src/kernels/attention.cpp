@@ -10,36 +10,12 @@
 // Must come after foreach_target.h.
 #include "hwy/contrib/math/math-inl.h"
 #include "kernels/matmul-inl.h"
+#include "kernels/softmax_row-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace semfuse {
 namespace HWY_NAMESPACE {
 namespace {
-
-// Softmax of the first `count` of a row's scores times `scale`; the rest up to `end` become 0.
-HWY_INLINE void softmax_row(float* row, std::size_t count, std::size_t end, float scale) {
-  const Tag d;
-  const std::size_t lanes = hn::Lanes(d);
-  const Vector lowest = hn::Set(d, -hwy::HighestValue<float>());
-  Vector largest = lowest;
-  for (std::size_t j = 0; j < count; j += lanes) {
-    const auto valid = hn::FirstN(d, count - j);
-    largest = hn::Max(largest, hn::IfThenElse(valid, hn::Load(d, row + j), lowest));
-  }
-  largest = hn::MaxOfLanes(d, largest);
-  const Vector factor = hn::Set(d, scale);
-  Vector sum = hn::Zero(d);
-  for (std::size_t j = 0; j < count; j += lanes) {
-    const Vector e = hn::IfThenElseZero(hn::FirstN(d, count - j),
-                                        hn::Exp(d, hn::Mul(hn::Sub(hn::Load(d, row + j), largest), factor)));
-    sum = hn::Add(sum, e);
-    hn::Store(e, d, row + j);
-  }
-  const Vector inverse = hn::Div(hn::Set(d, 1.0f), hn::SumOfLanes(d, sum));
-  std::size_t j = 0;
-  for (; j < count; j += lanes) hn::Store(hn::Mul(hn::Load(d, row + j), inverse), d, row + j);
-  for (; j < end; j += lanes) hn::Store(hn::Zero(d), d, row + j);
-}
 
 // Of a long text so many queries are worked on at a time: their weights, and in backward their gradients, stay in the
 // second-level cache. A sum that this cuts goes on where it was (Tile::resume), so it changes no bit.

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cassert>
 
-#include "kernels/attention.h"
-
 namespace semfuse {
 
 void KeyValueCache::reserve(std::size_t length) {
@@ -21,18 +19,18 @@ void KeyValueCache::reserve(std::size_t length) {
 
 void KeyValueCache::store(std::size_t layer, std::size_t token, const float* key, const float* value) {
   assert(token < capacity_);
-  float* column = layers_[layer].data() + key_offset(token, width_);
-  for (std::size_t i = 0; i < width_; ++i) column[i * kKeyBlock] = key[i];
+  float* column = layers_[layer].data() + first_of_key(token);
+  for (std::size_t i = 0; i < width_; ++i) column[i * key_block_] = key[i];
   std::copy_n(value, width_, layers_[layer].data() + (capacity_ + token) * width_);
 }
 
 std::span<float> KeyValueCache::key_blocks(std::size_t layer, std::size_t length) {
-  return {keys(layer), (length + kKeyBlock - 1) / kKeyBlock * kKeyBlock * width_};
+  return {keys(layer), (length + key_block_ - 1) / key_block_ * key_block_ * width_};
 }
 
 void KeyValueCache::load(std::size_t layer, std::size_t token, float* key, float* value) const {
-  const float* column = keys(layer) + key_offset(token, width_);
-  for (std::size_t i = 0; i < width_; ++i) key[i] = column[i * kKeyBlock];
+  const float* column = keys(layer) + first_of_key(token);
+  for (std::size_t i = 0; i < width_; ++i) key[i] = column[i * key_block_];
   std::copy_n(values(layer, token + 1).row(token), width_, value);
 }
 

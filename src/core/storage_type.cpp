@@ -1,4 +1,4 @@
-#include "backbone/storage_type.h"
+#include "core/storage_type.h"
 
 #include <algorithm>
 #include <array>
@@ -7,7 +7,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "backbone/half_float.h"
+#include "core/half_float.h"
 
 namespace semfuse {
 namespace {
