@@ -5,10 +5,9 @@
 
 #include "command.h"
 #include "io/json_writer.h"
-#include "semfuse/assembly.h"
 #include "semfuse/checkpoint.h"
-#include "semfuse/evaluation.h"
 #include "settings.h"
+#include "study/run_audit.h"
 #include "terminal.h"
 
 namespace semfuse {
@@ -20,26 +19,6 @@ struct Options {
   std::optional<std::string> threads;
   bool json = false;
 };
-
-constexpr const char* kDefaultSentences = "40";
-
-bool looks_ahead(const Audit& result) {
-  return result.max_logit_change != 0.0 || !result.features_looking_ahead.empty();
-}
-
-// The first tokens of texts, each as a word.
-std::vector<Sentence> beginnings(const Dataset& dataset, const Vocabulary& vocabulary, std::size_t count) {
-  constexpr std::size_t kMostTokens = 16;  // Each is changed in turn, with all that follow.
-  std::vector<Sentence> sentences;
-  for (std::size_t text = 0; text < dataset.size() && sentences.size() < count; ++text) {
-    const std::span<const TokenId> ids = dataset.ids(text);
-    if (ids.front() != Vocabulary::kBos || ids.size() < 3) continue;  // A part of a text, or an empty one.
-    sentences.emplace_back();
-    for (std::size_t i = 1; i < ids.size() && ids[i] > Vocabulary::kEos && i <= kMostTokens; ++i)
-      sentences.back().push_back(vocabulary.word(ids[i]));
-  }
-  return sentences;
-}
 
 std::string as_text(const Audit& result) {
   const std::string tried = fmt::format("{} sentences, {} times with other text after some position",
@@ -64,13 +43,10 @@ std::string as_text(const Audit& result) {
 
 int run_audit(const Options& options) {
   const Checkpoint checkpoint = load_checkpoint(options.run);
-  Experiment experiment = checkpoint.experiment();
-  set_from_option(experiment, "--sentences", "corpus.val", options.sentences.value_or(kDefaultSentences));
-  const ExperimentData data = validation_data(experiment, checkpoint.model, parse_threads(options.threads));
-  const Audit result =
-      audit(checkpoint.model,
-            data.val ? beginnings(*data.val, checkpoint.model.vocabulary(), experiment.corpus.val) : data.corpus.val,
-            experiment.seed, parse_threads(options.threads));
+  Experiment asked;
+  asked.corpus.val = kAuditSentences;
+  set_from_option(asked, "--sentences", "corpus.val", options.sentences);
+  const Audit result = audit_run(checkpoint, asked.corpus.val, parse_threads(options.threads));
   if (!options.json) {
     const Terminal terminal(stdout);
     terminal.print(terminal.flowed(as_text(result)) + '\n');
@@ -91,7 +67,7 @@ Command audit_command(CommandLine& program) {
   const auto options = std::make_shared<Options>();
   app->add_option("RUN", options->run, "A run folder or its model.safetensors")->required();
   app->add_option("--sentences", options->sentences,
-                  fmt::format("Validation sentences to change (default: {})", kDefaultSentences))
+                  fmt::format("Validation sentences to change (default: {})", kAuditSentences))
       ->type_name("N");
   app->add_option("--threads", options->threads, "Threads to compute with; the result is the same for any number")
       ->type_name("N");

@@ -3,13 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "interrupt.h"
-#include "io/file.h"
-#include "run/run_files.h"
-#include "run/run_judge.h"
-#include "semfuse/checkpoint.h"
-#include "semfuse/error.h"
+#include "run/label_calibration.h"
 #include "study_progress.h"
 #include "table.h"
 
@@ -20,14 +17,6 @@ std::string joined(const std::vector<double>& values) {
   std::vector<std::string> texts;
   for (const double value : values) texts.push_back(fmt::format("{:.3f}", value));
   return fmt::format("{}", fmt::join(texts, " / "));
-}
-
-// Measuring must take less time than training: a third of the texts that training read, at most.
-std::size_t texts_a_point(const TrainingRun& run) {
-  constexpr std::size_t kPoints = 54, kShare = 3, kFewest = 100, kMost = 1000;
-  const TrainingOptions& training = run.experiment().training;
-  const std::size_t texts = training.steps > 0 ? training.steps * training.batch : run.num_texts() * training.epochs;
-  return std::clamp(texts / (kPoints * kShare), kFewest, kMost);
 }
 
 }  // namespace
@@ -48,44 +37,24 @@ std::string calibration_table(const Terminal& terminal, const Knob& knob, const 
 }
 
 void calibrate_labels(const TrainingRun& run, bool quiet, std::size_t threads, bool to_stderr) {
-  const Experiment& experiment = run.experiment();
-  const RunFiles files{run.folder()};
-  if (experiment.data.judge_share == 0.0) return;
   const Terminal terminal(to_stderr ? stderr : stdout);
   const InterruptGuard interrupt;
-  for (const Knob& knob : run.model().options().knobs) {
-    if (!knob.of_column) continue;
-    try {
-      StudyProgress progress(quiet);
-      const TrainedJudge trained = train_run_judge(experiment, knob);
-      if (const std::string doubts = judge_doubts(knob, trained.quality); !doubts.empty()) {
-        notify(printable(fmt::format(
-            "knob {} is not calibrated: {}; name a better one with `semfuse calibrate --judge`", knob.name, doubts)));
-        continue;
-      }
-      write_atomically(files.judge(knob.name), trained.judge.bytes());
-      Checkpoint checkpoint = load_checkpoint(files.model());
-      CalibrateOptions options{.n = texts_a_point(run), .seed = experiment.seed, .threads = threads};
-      options.go_on = [&](double done) {
-        progress.show(fmt::format("calibrating {}", knob.name), done);
-        return interrupt.signal() == 0;
-      };
-      const std::optional<CalibrationResult> result = calibrate_knob(checkpoint.model, knob, &trained.judge, options);
-      progress.clear();
-      if (!result) {
-        notify(printable(fmt::format("stopped; knob {0} is not calibrated, `semfuse calibrate {1} --knob {0}` does it",
-                                     knob.name, run.folder().string())));
-        return;
-      }
-      Calibration maps = checkpoint.model.calibration();
-      maps[knob.name] = result->map;
-      checkpoint.model.set_calibration(std::move(maps));
-      save_checkpoint(files.model(), checkpoint.model, checkpoint.config);
-      if (!quiet) terminal.print(calibration_table(terminal, knob, *result));
-    } catch (const Error& error) {
-      notify(printable(fmt::format("knob {} is not calibrated: {}", knob.name, error.what())));
-    }
-  }
+  std::optional<StudyProgress> progress;  // Of one knob.
+  LabelCalibrationOptions options{.threads = threads};
+  options.go_on = [&](const Knob& knob, double done) {
+    if (!progress) progress.emplace(quiet);
+    progress->show(fmt::format("calibrating {}", knob.name), done);
+    return interrupt.signal() == 0;
+  };
+  options.on_result = [&](const Knob& knob, const CalibrationResult& result) {
+    progress.reset();
+    if (!quiet) terminal.print(calibration_table(terminal, knob, result));
+  };
+  options.on_note = [&](const std::string& note) {
+    progress.reset();
+    notify(printable(note));
+  };
+  calibrate_labels(run, options);
 }
 
 }  // namespace semfuse

@@ -5,13 +5,11 @@
 #include <optional>
 
 #include "command.h"
-#include "data/sentence_dataset.h"
 #include "ngram_comparison.h"
 #include "semfuse/checkpoint.h"
 #include "semfuse/error.h"
-#include "semfuse/evaluation.h"
 #include "settings.h"
-#include "study/run_metrics.h"
+#include "study/corpus_evaluation.h"
 #include "table.h"
 #include "table_options.h"
 #include "terminal.h"
@@ -30,40 +28,6 @@ struct Options {
   std::optional<std::string> threads;
   bool json = false;
 };
-
-// What the synthetic corpus' generator says of its sentences.
-struct Floors {
-  EntropyFloor here;      // On the sentences that the model is measured on.
-  EntropyFloor expected;  // Over all sentences.
-  FloorRatio ratio;
-};
-
-Json as_json(const Experiment& experiment, const Evaluation& result, const Floors& floors, const RunMetrics& metrics) {
-  const auto& [here, floor, ratio] = floors;
-  Json json = {{"attention", to_string(result.attention)},
-               {"seed", experiment.seed},
-               {"sentences", experiment.corpus.val},
-               {"positions", result.num_positions},
-               {"ppl", result.perplexity},
-               {"bits_per_byte", result.bits_per_byte},
-               {"floor_ppl", floor.perplexity},
-               {"sample_floor_ppl", here.perplexity},
-               {"ppl_over_floor", ratio.ratio},
-               {"ppl_over_floor_low", ratio.low},
-               {"ppl_over_floor_high", ratio.high},
-               {"seen_only_ppl", result.seen_only_perplexity},
-               {"seen_only_floor_ppl", floor.seen_only_perplexity},
-               {"seen_only_sample_floor_ppl", here.seen_only_perplexity},
-               {"held_out_ce", result.held_out_cross_entropy},
-               {"held_out_floor_ce", floor.held_out_cross_entropy},
-               {"held_out_sample_floor_ce", here.held_out_cross_entropy},
-               {"after_held_out_ce", result.after_held_out_cross_entropy},
-               {"after_held_out_floor_ce", floor.after_held_out_cross_entropy},
-               {"after_held_out_sample_floor_ce", here.after_held_out_cross_entropy},
-               {"feature_mse", result.feature_mse}};
-  add_model_metrics(json, metrics);
-  return json;
-}
 
 // What the paper reports besides perplexity, as far as the model has it.
 std::string more_metrics(const Terminal& terminal, const RunMetrics& metrics) {
@@ -152,66 +116,38 @@ std::string as_text(const Terminal& terminal, const Experiment& experiment, cons
   return text + more_metrics(terminal, metrics);
 }
 
-// An n-gram model of the sentences that the model was trained on, beside it.
-NgramComparison ngram_comparison(const Checkpoint& checkpoint, const Experiment& trained,
-                                 std::span<const Sentence> sentences) {
-  SyntheticCorpusOptions corpus = synthetic_corpus_options(trained);
-  corpus.val = 0;
-  const Vocabulary& vocabulary = checkpoint.model.vocabulary();
-  const SentenceDatasetOptions options = {.max_length = trained.corpus.max_length};
-  return compare_with_ngram(SentenceDataset(make_synthetic_corpus(corpus).train, vocabulary, options),
-                            SentenceDataset(sentences, vocabulary, options), vocabulary.size(),
-                            trained.training.count_end);
-}
-
 int run_evaluation(const Options& options) {
   const bool against_ngram = wants_ngram(options.against);
   if (options.data.empty()) options.table.require_none();
   const Checkpoint checkpoint = load_checkpoint(options.run);
-  Experiment experiment = checkpoint.experiment();
-  const Experiment trained = experiment;
-  if (experiment.data.kind == DataKind::files) {
+  const Experiment trained = checkpoint.experiment();
+  const std::size_t threads = parse_threads(options.threads);
+  if (trained.data.kind == DataKind::files) {
     if (options.seed || options.sentences)
       throw Error("--seed and --sentences draw the synthetic corpus; this model was trained on files, use --data");
-    evaluate_on_texts(checkpoint, experiment,
+    evaluate_on_texts(checkpoint, trained,
                       {.data = options.data,
                        .table = options.table,
-                       .threads = parse_threads(options.threads),
+                       .threads = threads,
                        .against_ngram = against_ngram,
-                       .json = options.json});
+                       .on_counting = show_counting()},
+                      options.json);
     return 0;
   }
   if (!options.data.empty())
     throw Error(
         "--data is for models that were trained on files; this one knows the words of the synthetic corpus only");
-  // The held-out words stay those of the training.
-  experiment.corpus.held_out = synthetic_corpus_options(experiment).held_out;
-  experiment.corpus.random_held_out = experiment.corpus.random_held_out_classes = false;
-  set_from_option(experiment, "--seed", "seed", options.seed);
-  set_from_option(experiment, "--sentences", "corpus.val", options.sentences);
-  SyntheticCorpusOptions corpus = synthetic_corpus_options(experiment);
-  corpus.train = 0;
-  const std::size_t threads = parse_threads(options.threads);
-  const std::vector<Sentence> sentences = make_synthetic_corpus(corpus).val;
-  const Evaluation result = evaluate(checkpoint.model, sentences,
-                                     {.held_out = corpus.held_out,
-                                      .count_end = experiment.training.count_end,
-                                      .max_length = experiment.corpus.max_length,
-                                      .threads = threads});
-  const bool count_end = experiment.training.count_end;
-  const Floors floors = {.here = synthetic_floor_on(sentences, corpus, count_end),
-                         .expected = synthetic_floor(corpus, count_end),
-                         .ratio = perplexity_over_floor(result, sentences, corpus, count_end)};
-  const RunMetrics metrics = measure_run(checkpoint.model, experiment, sentences, result, threads);
-  std::optional<NgramComparison> ngram;
-  if (against_ngram) ngram = ngram_comparison(checkpoint, trained, sentences);
+  const CorpusEvaluation evaluation = evaluate_corpus(checkpoint, {.seed = options.seed,
+                                                                   .sentences = options.sentences,
+                                                                   .threads = threads,
+                                                                   .against_ngram = against_ngram,
+                                                                   .on_counting = show_counting()});
   const Terminal terminal(stdout);
   if (options.json) {
-    Json json = as_json(experiment, result, floors, metrics);
-    if (ngram) json["ngram"] = to_json(*ngram, result);
-    terminal.print(json.dump() + '\n');
+    terminal.print(to_json(evaluation).dump() + '\n');
     return 0;
   }
+  const auto& [experiment, result, floors, metrics, ngram] = evaluation;
   std::string text = as_text(terminal, experiment, result, floors, metrics);
   if (ngram)
     text += fmt::format("\nA {}-gram has a perplexity of {}. {}\n", ngram->order,

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <memory>
+
 #include "semfuse/error.h"
 #include "study_progress.h"
 #include "terminal.h"
@@ -15,26 +17,12 @@ bool wants_ngram(const std::optional<std::string>& against) {
   return true;
 }
 
-NgramComparison compare_with_ngram(const Dataset& training, const Dataset& texts, std::size_t vocab_size,
-                                   bool count_end) {
-  StudyProgress progress;
-  const NgramModel model(training, vocab_size, {.count_end = count_end, .on_progress = [&](double done) {
-                                                  progress.show("counting n-grams", done);
-                                                }});
-  progress.clear();
-  return {.measured = evaluate(model, texts, count_end),
-          .order = model.order(),
-          .tokens = model.num_tokens(),
-          .stride = model.stride()};
-}
-
-Json to_json(const NgramComparison& ngram, const Evaluation& model) {
-  return {{"order", ngram.order},
-          {"perplexity", ngram.measured.perplexity},
-          {"bits_per_byte", ngram.measured.bits_per_byte},
-          {"tokens", ngram.tokens},
-          {"stride", ngram.stride},
-          {"model_wins", model.perplexity < ngram.measured.perplexity}};
+std::function<void(double)> show_counting() {
+  const auto progress = std::make_shared<StudyProgress>();
+  return [progress](double done) {
+    progress->show("counting n-grams", done);
+    if (done >= 1.0) progress->clear();
+  };
 }
 
 std::string to_text(const NgramComparison& ngram, const Evaluation& model) {

@@ -8,7 +8,6 @@
 #include <optional>
 
 #include "command.h"
-#include "core/nearest_word.h"
 #include "features/knob_index.h"
 #include "generation/inexact_settings.h"
 #include "interrupt.h"
@@ -116,33 +115,7 @@ int run_sweep(const Options& options) {
   const std::size_t threads = parse_threads(options.threads);
   const Checkpoint checkpoint = load_checkpoint(options.run);
   const std::vector<Knob>& knobs = checkpoint.model.options().knobs;
-  std::vector<std::string> names;
-  for (const Knob& knob : knobs) names.push_back(knob.name);
-  if (names.empty())
-    throw Error(fmt::format("{}: the model has no knobs; train one that has (model.knobs)", options.run));
-  std::vector<std::string> measurable;  // A text does not say of itself what a column said of it.
-  for (const Knob& knob : knobs) {
-    if (!knob.of_column) measurable.push_back(knob.name);
-  }
-  for (const std::string& name : options.knobs) {
-    if (std::find(names.begin(), names.end(), name) == names.end()) {
-      throw Error(fmt::format("--knob: there is no knob \"{}\"{}; knobs of this model are {}", printable(name),
-                              did_you_mean(name, names), fmt::join(names, ", ")));
-    }
-    if (std::find(measurable.begin(), measurable.end(), name) == measurable.end()) {
-      throw Error(
-          fmt::format("--knob: {} is of a column, and a text does not say what its column would; knobs that can "
-                      "be swept: {}",
-                      name, measurable.empty() ? "none" : fmt::format("{}", fmt::join(measurable, ", "))));
-    }
-  }
-  if (measurable.empty()) {
-    throw Error(
-        fmt::format("{}: its knobs are all of columns, and a text does not say what its column would; add one "
-                    "of the text itself, such as \"length: scalar of length from 1 to 30\"",
-                    options.run));
-  }
-  const std::vector<std::string> swept_names = options.knobs.empty() ? measurable : options.knobs;
+  const std::vector<std::string> swept_names = swept_knobs(knobs, options.knobs, options.run);
   std::vector<Knob> swept;
   for (const Knob& knob : knobs) {
     if (std::ranges::find(swept_names, knob.name) != swept_names.end()) swept.push_back(knob);

@@ -8,11 +8,7 @@
 #include <optional>
 #include <utility>
 
-#include "data/builtin_corpora.h"
-#include "io/json_writer.h"
 #include "ngram_comparison.h"
-#include "semfuse/assembly.h"
-#include "semfuse/error.h"
 #include "study_progress.h"
 #include "table.h"
 #include "terminal.h"
@@ -29,21 +25,6 @@ DataProgress show_data_progress(bool quiet) {
 }
 
 namespace {
-
-Json to_json(const WordGroup& group) {
-  return {{"words", group.num_words},
-          {"positions", group.num_positions},
-          {"cross_entropy", group.cross_entropy},
-          {"unigram", group.unigram}};
-}
-
-Json to_json(const HeldOutEvaluation& result) {
-  return {{"texts", result.num_texts},
-          {"held_out", to_json(result.held_out)},
-          {"matched", to_json(result.matched)},
-          {"others", to_json(result.others)},
-          {"after", to_json(result.after)}};
-}
 
 std::string to_text(const HeldOutEvaluation& result, const Terminal& terminal) {
   if (result.held_out.num_words == 0) {
@@ -69,53 +50,14 @@ std::string to_text(const HeldOutEvaluation& result, const Terminal& terminal) {
 
 }  // namespace
 
-void evaluate_on_texts(const Checkpoint& checkpoint, Experiment experiment, const TextEvaluationOptions& options) {
-  const Experiment trained = experiment;
-  if (!options.data.empty()) {
-    experiment.data.train.clear();
-    experiment.data.val.clear();
-    options.table.apply_to(experiment.data);
-    for (const std::string& file : options.data) experiment.data.val.push_back(absolute_data_name(file));
-  }
-  const ExperimentData data = validation_data(experiment, checkpoint.model, options.threads, show_data_progress(true));
-  if (options.data.empty() && data.fingerprint != experiment.data.fingerprint && !experiment.data.fingerprint.empty())
-    notify(
-        "the files changed since the model was trained on them, so some of these texts may be ones that it has seen");
-  for (const std::string& note : data.notes) notify(note);
-  const Evaluation result =
-      evaluate(checkpoint.model, *data.val,
-               {.held_out = {}, .count_end = experiment.training.count_end, .threads = options.threads});
-  std::optional<NgramComparison> ngram;
-  if (options.against_ngram) {
-    const auto training =
-        options.data.empty()
-            ? data.train
-            : validation_data(trained, checkpoint.model, options.threads, show_data_progress(true)).train;
-    ngram =
-        compare_with_ngram(*training, *data.val, checkpoint.model.vocabulary().size(), experiment.training.count_end);
-  }
-  std::optional<HeldOutEvaluation> held_out;
-  if (options.data.empty() && data.held_out) {
-    held_out =
-        evaluate_held_out(checkpoint.model, *data.held_out, *data.train, experiment.data.held_out,
-                          {.held_out = {}, .count_end = experiment.training.count_end, .threads = options.threads});
-  }
+void evaluate_on_texts(const Checkpoint& checkpoint, const Experiment& experiment, const TextEvaluationOptions& options,
+                       bool json) {
+  const TextEvaluation evaluation = evaluate_texts(checkpoint, experiment, options);
+  for (const std::string& note : evaluation.notes) notify(note);
+  const auto& [data, result, ngram, held_out, notes] = evaluation;
   const Terminal terminal(stdout);
-  if (options.json) {
-    Json object = {{"attention", to_string(result.attention)},
-                   {"texts", data.val->size()},
-                   {"positions", result.num_positions},
-                   {"bytes", data.val->num_bytes()},
-                   {"ppl", result.perplexity},
-                   {"bits_per_byte", result.bits_per_byte},
-                   {"feature_mse", result.feature_mse},
-                   {"floor_ppl", nullptr},
-                   {"tokenizer", to_string(checkpoint.model.tokenizer()->kind())},
-                   {"vocabulary", checkpoint.model.vocabulary().size()},
-                   {"parameters", checkpoint.model.parameter_count()}};
-    if (ngram) object["ngram"] = to_json(*ngram, result);
-    if (held_out) object["held_out"] = to_json(*held_out);
-    terminal.print(object.dump() + '\n');
+  if (json) {
+    terminal.print(to_json(checkpoint, evaluation).dump() + '\n');
     return;
   }
   Table table({Table::Align::left, Table::Align::right});

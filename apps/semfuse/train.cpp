@@ -7,11 +7,8 @@
 
 #include "calibration_view.h"
 #include "command.h"
-#include "config/data_tables.h"
-#include "config/feature_sources.h"
+#include "config/training_request.h"
 #include "core/thread_pool.h"
-#include "data/builtin_corpora.h"
-#include "data/held_out_words.h"
 #include "interrupt.h"
 #include "io/json_writer.h"
 #include "run/checkpoint_store.h"
@@ -26,142 +23,33 @@
 namespace semfuse {
 namespace {
 
-constexpr const char* kDefaultPreset = "semfuse";
-constexpr const char* kTextPreset = "text";  // With --data.
-
 struct Options {
-  std::optional<std::string> preset;
-  std::optional<std::string> config;
-  std::vector<std::string> settings;
-  std::optional<std::string> seed;
-  std::optional<std::string> held_out;
-  std::optional<std::string> lexicon;
-  std::vector<std::string> data;
-  std::vector<std::string> val;
-  std::optional<std::string> init;
+  TrainingRequest request;
+  TableFlags table;
   std::optional<std::string> threads;
   std::optional<std::string> out;
   std::optional<std::string> resume;
   std::optional<std::string> checkpoint_every;
   std::optional<std::string> keep;
-  TableFlags table;
   bool no_calibrate = false;
   bool quiet = false;
   bool json = false;
 };
 
-std::string preset_of(const Options& options) {
-  return options.preset.value_or(options.data.empty() ? kDefaultPreset : kTextPreset);
-}
-
-// A run can then be gone on with from any folder.
-std::vector<std::string> absolute(const std::vector<std::string>& files) {
-  std::vector<std::string> paths;
-  for (const std::string& file : files) {
-    if (file.empty()) throw Error("--data and --val want the name of a file, not an empty text");
-    paths.push_back(absolute_data_name(file));
-  }
-  return paths;
-}
-
-// Whether --set names the key.
-bool says(const Options& options, std::string_view key) {
-  return std::any_of(options.settings.begin(), options.settings.end(), [&](std::string_view setting) {
-    setting = setting.substr(0, setting.find_first_of(" ="));
-    return setting == key;
-  });
-}
-
-// Columns become knobs unless it is said which knobs there are. A configuration of a run says it, if none too.
-bool makes_knobs(const Options& options, const Experiment& experiment) {
-  const bool asked = !options.data.empty() || !experiment.data.labels.empty();
-  return experiment.data.kind == DataKind::files && experiment.model.knobs.empty() && experiment.init.empty() &&
-         asked && !says(options, "model.knobs");
-}
-
-// The preset for texts of one's own knows no file, so what depends on how many texts there are follows from the file,
-// unless somebody says it.
-void fit_to_data(const Options& options, Experiment& experiment) {
-  if (options.data.empty() || options.preset || options.config || options.init) return;
-  const DataFit fit = fit_for(estimated_size(experiment.data), experiment.training, experiment.data.max_length);
-  const bool needs_words = experiment.model.output_features || experiment.model.open_vocabulary;
-  if (!says(options, "text.tokenizer") && !says(options, "text.vocabulary") && !needs_words) {
-    experiment.text.tokenizer = TokenizerKind::pieces;
-    experiment.text.vocabulary = fit.vocabulary;
-  }
-  if (says(options, "training.epochs") || says(options, "training.steps")) return;
-  experiment.training.epochs = fit.epochs;
-  if (!says(options, "training.batch")) experiment.training.batch = fit.batch;
-  if (fit.dropout && !says(options, "model.dropout")) experiment.model.dropout = *fit.dropout;
-}
-
-// What a label asks for is measured by a judge, which must be trained on texts that the model never sees.
-void keep_judge_texts(const Options& options, Experiment& experiment) {
-  constexpr double kShare = 0.1;
-  constexpr std::uint64_t kFewestTexts = 2000;  // Of fewer a judge learns too little, and the model needs them all.
-  if (options.data.empty() || options.config || options.init || options.no_calibrate) return;
-  if (says(options, "data.judge_share")) return;
-  const auto is_label = [](const Knob& knob) { return knob.of_column; };
-  if (std::none_of(experiment.model.knobs.begin(), experiment.model.knobs.end(), is_label)) return;
-  if (estimated_size(experiment.data).texts >= kFewestTexts) experiment.data.judge_share = kShare;
-}
-
-// Of files it is a file too, of a word a line, which the configuration then lists.
-void hold_out(const Options& options, Experiment& experiment) {
-  const bool none = options.held_out == "none";
-  if (experiment.data.kind != DataKind::files) {
-    set_from_option(experiment, "--held-out", "corpus.held_out",
-                    none ? std::optional<std::string>("[]") : options.held_out);
-  } else if (options.held_out) {
-    experiment.data.held_out = none ? std::vector<std::string>() : load_held_out_words(*options.held_out);
-  }
-}
-
+// Says what is read and found while an experiment comes of the request.
 Experiment resolved_experiment(const Options& options) {
-  Experiment experiment = options.config ? load_experiment(*options.config) : preset_experiment(preset_of(options));
-  if (!options.data.empty()) {
-    experiment.data.kind = DataKind::files;
-    experiment.data.train = absolute(options.data);
-  }
-  if (!options.val.empty()) experiment.data.val = absolute(options.val);
-  if (options.init) {
-    if (options.init->empty()) throw Error("--init is empty; name a run folder or a .safetensors file");
-    experiment.init = *options.init;
-    for (const std::string& setting : options.settings) {
-      if (setting.starts_with("model.") || setting.starts_with("features."))
-        throw Error(
-            fmt::format("--set {}: with --init the keys of model and features are those of the model that is "
-                        "gone on from; leave it out",
-                        printable(setting)));
-    }
-  }
-  apply_settings(experiment, options.settings);
-  set_from_option(experiment, "--seed", "seed", options.seed);
-  hold_out(options, experiment);
-  if (vector_source(experiment) == VectorSource::file) experiment.vectors = absolute({experiment.vectors}).front();
-  if (options.lexicon) experiment.lexicon = *options.lexicon;
-  if (!options.val.empty() && experiment.data.kind != DataKind::files)
-    throw Error("--val names texts to measure with beside those of --data; add --data");
-  if (experiment.data.kind != DataKind::files) options.table.require_none();
-  options.table.apply_to(experiment.data);
-  validate(experiment);
-  fit_to_data(options, experiment);
-  if (makes_knobs(options, experiment)) {
-    StudyProgress progress(options.quiet);
-    const ColumnKnobs found =
-        column_knobs(experiment.data, [&](double done) { progress.show("looking for knobs in the columns", done); });
-    progress.clear();
-    experiment.model.knobs = found.knobs;
-    if (!found.left_out.empty() && !options.quiet) {
-      notify(printable(
-          fmt::format("more than {} columns could be knobs, so {} {} not one; choose with --set "
-                      "data.labels",
-                      kMaxKnobs, fmt::join(found.left_out, ", "), found.left_out.size() == 1 ? "is" : "are")));
-    }
-    validate(experiment);
-  }
-  keep_judge_texts(options, experiment);
-  return experiment;
+  TrainingRequest request = options.request;
+  request.table = options.table;
+  request.calibrate = !options.no_calibrate;
+  StudyProgress progress(options.quiet);
+  request.on_columns = [&](double done) {
+    progress.show("looking for knobs in the columns", done);
+    if (done >= 1.0) progress.clear();
+  };
+  request.on_note = [&](const std::string& note) {
+    if (!options.quiet) notify(printable(note));
+  };
+  return resolve(request);
 }
 
 TrainingRun make_run(const Options& options) {
@@ -202,7 +90,7 @@ int train(const Options& options) {
     }
     return 0;
   }
-  std::string origin = options.config ? *options.config : preset_of(options);
+  std::string origin = options.request.config ? *options.request.config : preset_of(options.request);
   if (options.resume) origin = RunFiles{run.folder()}.config().string();
   RunView view(run, {.origin = origin,
                      .threads = thread_count(parse_threads(options.threads)),
@@ -234,39 +122,40 @@ Command train_command(CommandLine& program) {
   CommandLine* app = program.add_subcommand("train", "Train a model on your own texts, or on the synthetic corpus");
   const auto options = std::make_shared<Options>();
   app->heading("What to train");
-  CommandOption* preset = app->add_option("--preset", options->preset,
+  CommandOption* preset = app->add_option("--preset", options->request.preset,
                                           fmt::format("A built-in experiment: {} (default: {})",
-                                                      fmt::join(preset_names(), ", "), kDefaultPreset))
+                                                      fmt::join(preset_names(), ", "), TrainingRequest::kDefaultPreset))
                               ->type_name("NAME");
-  CommandOption* config =
-      app->add_option("--config", options->config, "An experiment as a TOML file, such as the config.toml of a run")
-          ->type_name("FILE")
-          ->excludes(preset);
-  CommandOption* set =
-      app->add_option("--set", options->settings, "Change one setting; may be repeated")->type_name("KEY=VALUE");
+  CommandOption* config = app->add_option("--config", options->request.config,
+                                          "An experiment as a TOML file, such as the config.toml of a run")
+                              ->type_name("FILE")
+                              ->excludes(preset);
+  CommandOption* set = app->add_option("--set", options->request.settings, "Change one setting; may be repeated")
+                           ->type_name("KEY=VALUE");
   CommandOption* seed =
-      app->add_option("--seed", options->seed, "Decides corpus, first weights, order and dropout")->type_name("N");
+      app->add_option("--seed", options->request.seed, "Decides corpus, first weights, order and dropout")
+          ->type_name("N");
   CommandOption* held_out =
       app->add_option(
-             "--held-out", options->held_out,
+             "--held-out", options->request.held_out,
              "Words never drawn in training: a comma list, `random` (three adjectives per polarity, by the seed), "
              "`random-classes` (a subject, a verb, an object, an adjective per polarity) or `none`; with --data a file "
              "of a word a line, whose texts are kept to measure with")
           ->type_name("LIST");
-  CommandOption* lexicon = app->add_option("--lexicon", options->lexicon,
+  CommandOption* lexicon = app->add_option("--lexicon", options->request.lexicon,
                                            "What words mean: a TSV file, of which the run keeps a copy, or "
                                            "`synthetic`, `english`, `none` (default: as the "
                                            "preset says)")
                                ->type_name("FILE");
   CommandOption* data =
       app->add_option(
-             "--data", options->data,
+             "--data", options->request.data,
              "Texts of your own: .txt (one a line), .tsv, .csv or .jsonl, also .gz or .zst; several files too; or "
              "`everyday`, the English sentences that semfuse carries")
           ->type_name("FILE")
           ->several();
   CommandOption* val =
-      app->add_option("--val", options->val,
+      app->add_option("--val", options->request.val,
                       "Texts to measure with (default: one in twenty of those of --data, the same ones every time)")
           ->type_name("FILE")
           ->several();
@@ -274,7 +163,7 @@ Command train_command(CommandLine& program) {
   how.push_back(options->table.add_skip_bad(*app));
   CommandOption* init =
       app->add_option(
-             "--init", options->init,
+             "--init", options->request.init,
              "Go on from the weights of this model, with other data or more epochs: what it is does not change")
           ->type_name("RUN");
   app->heading("The run");

@@ -5,12 +5,9 @@
 #include <optional>
 
 #include "command.h"
-#include "config/feature_sources.h"
 #include "data/held_out_words.h"
-#include "io/file.h"
 #include "io/json_writer.h"
-#include "io/output_folder.h"
-#include "run/run_files.h"
+#include "run/word_addition.h"
 #include "semfuse/checkpoint.h"
 #include "semfuse/error.h"
 #include "table.h"
@@ -25,63 +22,22 @@ struct Options {
   bool json = false;
 };
 
-// Says of each word what training did not teach the model about such words; of many, of the first few.
-void warn_of_unfamiliar(const Checkpoint& checkpoint, const std::vector<LexiconEntry>& words) {
+// Of many doubts, the first few.
+void say_doubts(const std::vector<std::string>& doubts) {
   constexpr std::size_t kMost = 10;
-  const std::optional<Experiment> experiment = checkpoint.find_experiment();
-  const bool grades = experiment && experiment->training.polarity_jitter > 0.0;
-  const std::vector<std::string> doubts = unfamiliar_words(checkpoint.model, words, grades);
   for (std::size_t i = 0; i < std::min(kMost, doubts.size()); ++i) notify(printable(doubts[i]));
   if (doubts.size() > kMost) notify(fmt::format("and {} more like these", doubts.size() - kMost));
   if (!doubts.empty())
     notify("such words may turn up anywhere in a free sentence; a grammar keeps them in their place");
 }
 
-// The configuration that trained the model, with the lexicon and the like beside it that it may name, so that both
-// repeat the training. A model that does not say, or whose lexicon is gone, has no config.toml; no training wrote this
-// folder in any case, and none can go on in it: it holds no log and no checkpoints.
-void write_experiment(const RunFiles& files, const Checkpoint& checkpoint, const std::filesystem::path& run) {
-  const std::optional<Experiment> experiment = checkpoint.find_experiment();
-  if (!experiment) return;
-  std::error_code ignored;
-  const std::filesystem::path before = std::filesystem::is_directory(run, ignored) ? run : run.parent_path();
-  const auto is_kept = [&](const FeatureSource& source) { return (*experiment).*source.name == source.kept_as; };
-  for (const FeatureSource& source : feature_sources()) {
-    if (is_kept(source) && !std::filesystem::exists(before / source.kept_as, ignored)) return;
-  }
-  for (const FeatureSource& source : feature_sources()) {
-    if (is_kept(source)) write_atomically(files.folder / source.kept_as, read_text(before / source.kept_as));
-  }
-  write_atomically(files.config(), checkpoint.config);
-}
-
 int add_words(const Options& options) {
-  const std::filesystem::path path = OutputFolder::checked(options.out);
-  const Checkpoint checkpoint = load_checkpoint(options.run);
-  const std::vector<LexiconEntry> words = Lexicon::load(options.lexicon).entries();
-  const LanguageModel larger = [&] {
-    try {
-      return checkpoint.model.with_words(words);
-    } catch (const Error& error) {
-      throw Error(fmt::format("{}: {}", options.lexicon, error.what()));
-    }
-  }();
-  warn_of_unfamiliar(checkpoint, words);
-  const OutputFolder folder(path);
-  const RunFiles files{path};
-  const std::filesystem::path file = files.model();
-  try {
-    save_checkpoint(file, larger, checkpoint.config);
-    write_experiment(files, checkpoint, options.run);
-  } catch (const Error&) {  // What stays would be in the way of another attempt.
-    std::error_code ignored;
-    for (const std::filesystem::path& written : {file, files.config()}) std::filesystem::remove(written, ignored);
-    for (const FeatureSource& source : feature_sources()) std::filesystem::remove(path / source.kept_as, ignored);
-    throw;
-  }
-  Terminal(stdout).print(fmt::format("{} {} added, {} in all; {} holds them\n", words.size(),
-                                     words.size() == 1 ? "word" : "words", larger.vocabulary().size(),
-                                     printable(file.string())));
+  const WordAddition added =
+      add_words(options.run, Lexicon::load(options.lexicon).entries(), options.lexicon, options.out);
+  say_doubts(added.doubts);
+  Terminal(stdout).print(fmt::format("{} {} added, {} in all; {} holds them\n", added.num_added,
+                                     added.num_added == 1 ? "word" : "words", added.vocab_size,
+                                     printable(added.model.string())));
   return 0;
 }
 

@@ -8,10 +8,12 @@
 #include <map>
 #include <numeric>
 
+#include "core/nearest_word.h"
 #include "core/random.h"
 #include "features/knob_index.h"
 #include "features/knob_support.h"
 #include "features/text_labels.h"
+#include "io/quoted_text.h"
 #include "semfuse/error.h"
 
 namespace semfuse {
@@ -233,6 +235,38 @@ std::vector<std::vector<KnobSetting>> joint_settings(const std::vector<Knob>& kn
     }
   }
   return result;
+}
+
+std::vector<std::string> swept_knobs(const std::vector<Knob>& knobs, const std::vector<std::string>& asked,
+                                     const std::string& origin) {
+  std::vector<std::string> names;
+  for (const Knob& knob : knobs) names.push_back(knob.name);
+  if (names.empty()) {
+    throw Error(fmt::format("{}: the model has no knobs; train one that has (model.knobs)", origin));
+  }
+  std::vector<std::string> measurable;  // A text does not say of itself what a column said of it.
+  for (const Knob& knob : knobs) {
+    if (!knob.of_column) measurable.push_back(knob.name);
+  }
+  for (const std::string& name : asked) {
+    if (std::find(names.begin(), names.end(), name) == names.end()) {
+      throw Error(fmt::format("--knob: there is no knob {}{}; knobs of this model are {}", quoted_text(name),
+                              did_you_mean(name, names), fmt::join(names, ", ")));
+    }
+    if (std::find(measurable.begin(), measurable.end(), name) == measurable.end()) {
+      throw Error(
+          fmt::format("--knob: {} is of a column, and a text does not say what its column would; knobs that can "
+                      "be swept: {}",
+                      name, measurable.empty() ? "none" : fmt::format("{}", fmt::join(measurable, ", "))));
+    }
+  }
+  if (measurable.empty()) {
+    throw Error(
+        fmt::format("{}: its knobs are all of columns, and a text does not say what its column would; add one "
+                    "of the text itself, such as \"length: scalar of length from 1 to 30\"",
+                    origin));
+  }
+  return asked.empty() ? measurable : asked;
 }
 
 std::optional<SweepResult> sweep_knobs(const LanguageModel& model, const std::vector<std::string>& names,

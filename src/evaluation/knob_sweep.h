@@ -92,6 +92,11 @@ std::vector<KnobSetting> sweep_settings(const Knob& knob, std::size_t levels);
 // Several knobs together: the ends of their ranges in turn, then settings drawn at random; 12.
 std::vector<std::vector<KnobSetting>> joint_settings(const std::vector<Knob>& knobs);
 
+// The knobs that a sweep of `asked` is of; of none, all whose texts say by themselves what came of them. Throws Error,
+// which names `origin` or the knob, if there is none, or if one is asked for that cannot be swept.
+std::vector<std::string> swept_knobs(const std::vector<Knob>& knobs, const std::vector<std::string>& asked,
+                                     const std::string& origin);
+
 // How far a sweep is. Levels count from the first, with nothing stated; sentences are those of this call.
 struct SweepProgress {
   std::size_t levels_done = 0;

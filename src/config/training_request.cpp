@@ -1,0 +1,134 @@
+#include "config/training_request.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+
+#include "config/data_tables.h"
+#include "config/feature_sources.h"
+#include "config/key_options.h"
+#include "data/builtin_corpora.h"
+#include "data/held_out_words.h"
+#include "io/quoted_text.h"
+#include "semfuse/error.h"
+
+namespace semfuse {
+namespace {
+
+constexpr const char* kTextPreset = "text";  // Of a person's own texts.
+
+// A run can then be gone on with from any folder.
+std::vector<std::string> absolute(const std::vector<std::string>& files) {
+  std::vector<std::string> paths;
+  for (const std::string& file : files) {
+    if (file.empty()) throw Error("--data and --val want the name of a file, not an empty text");
+    paths.push_back(absolute_data_name(file));
+  }
+  return paths;
+}
+
+// Whether --set names the key.
+bool says(const TrainingRequest& request, std::string_view key) {
+  return std::any_of(request.settings.begin(), request.settings.end(), [&](std::string_view setting) {
+    setting = setting.substr(0, setting.find_first_of(" ="));
+    return setting == key;
+  });
+}
+
+// Columns become knobs unless it is said which knobs there are. A configuration of a run says it, if none too.
+bool makes_knobs(const TrainingRequest& request, const Experiment& experiment) {
+  const bool asked = !request.data.empty() || !experiment.data.labels.empty();
+  return experiment.data.kind == DataKind::files && experiment.model.knobs.empty() && experiment.init.empty() &&
+         asked && !says(request, "model.knobs");
+}
+
+// The preset for texts of one's own knows no file, so what depends on how many texts there are follows from the file,
+// unless somebody says it.
+void fit_to_data(const TrainingRequest& request, Experiment& experiment) {
+  if (request.data.empty() || request.preset || request.config || request.init) return;
+  const DataFit fit = fit_for(estimated_size(experiment.data), experiment.training, experiment.data.max_length);
+  const bool needs_words = experiment.model.output_features || experiment.model.open_vocabulary;
+  if (!says(request, "text.tokenizer") && !says(request, "text.vocabulary") && !needs_words) {
+    experiment.text.tokenizer = TokenizerKind::pieces;
+    experiment.text.vocabulary = fit.vocabulary;
+  }
+  if (says(request, "training.epochs") || says(request, "training.steps")) return;
+  experiment.training.epochs = fit.epochs;
+  if (!says(request, "training.batch")) experiment.training.batch = fit.batch;
+  if (fit.dropout && !says(request, "model.dropout")) experiment.model.dropout = *fit.dropout;
+}
+
+// What a label asks for is measured by a judge, which must be trained on texts that the model never sees.
+void keep_judge_texts(const TrainingRequest& request, Experiment& experiment) {
+  constexpr double kShare = 0.1;
+  constexpr std::uint64_t kFewestTexts = 2000;  // Of fewer a judge learns too little, and the model needs them all.
+  if (request.data.empty() || request.config || request.init || !request.calibrate) return;
+  if (says(request, "data.judge_share")) return;
+  const auto is_label = [](const Knob& knob) { return knob.of_column; };
+  if (std::none_of(experiment.model.knobs.begin(), experiment.model.knobs.end(), is_label)) return;
+  if (estimated_size(experiment.data).texts >= kFewestTexts) experiment.data.judge_share = kShare;
+}
+
+// Of files it is a file too, of a word a line, which the configuration then lists.
+void hold_out(const TrainingRequest& request, Experiment& experiment) {
+  const bool none = request.held_out == "none";
+  if (experiment.data.kind != DataKind::files) {
+    set_from_option(experiment, "--held-out", "corpus.held_out",
+                    none ? std::optional<std::string>("[]") : request.held_out);
+  } else if (request.held_out) {
+    experiment.data.held_out = none ? std::vector<std::string>() : load_held_out_words(*request.held_out);
+  }
+}
+
+}  // namespace
+
+std::string preset_of(const TrainingRequest& request) {
+  return request.preset.value_or(request.data.empty() ? TrainingRequest::kDefaultPreset : kTextPreset);
+}
+
+Experiment resolve(const TrainingRequest& request) {
+  Experiment experiment = request.config ? load_experiment(*request.config) : preset_experiment(preset_of(request));
+  if (!request.data.empty()) {
+    experiment.data.kind = DataKind::files;
+    experiment.data.train = absolute(request.data);
+  }
+  if (!request.val.empty()) experiment.data.val = absolute(request.val);
+  if (request.init) {
+    if (request.init->empty()) throw Error("--init is empty; name a run folder or a .safetensors file");
+    experiment.init = *request.init;
+    for (const std::string& setting : request.settings) {
+      if (setting.starts_with("model.") || setting.starts_with("features."))
+        throw Error(
+            fmt::format("--set {}: with --init the keys of model and features are those of the model that is "
+                        "gone on from; leave it out",
+                        setting));
+    }
+  }
+  apply_settings(experiment, request.settings);
+  set_from_option(experiment, "--seed", "seed", request.seed);
+  hold_out(request, experiment);
+  if (vector_source(experiment) == VectorSource::file) experiment.vectors = absolute({experiment.vectors}).front();
+  if (request.lexicon) experiment.lexicon = *request.lexicon;
+  if (!request.val.empty() && experiment.data.kind != DataKind::files)
+    throw Error("--val names texts to measure with beside those of --data; add --data");
+  if (experiment.data.kind != DataKind::files) request.table.require_none();
+  request.table.apply_to(experiment.data);
+  validate(experiment);
+  fit_to_data(request, experiment);
+  if (makes_knobs(request, experiment)) {
+    const ColumnKnobs found = column_knobs(experiment.data, request.on_columns);
+    if (request.on_columns) request.on_columns(1.0);
+    experiment.model.knobs = found.knobs;
+    if (!found.left_out.empty() && request.on_note) {
+      request.on_note(
+          fmt::format("more than {} columns could be knobs, so {} {} not one; choose with --set data.labels", kMaxKnobs,
+                      fmt::join(found.left_out, ", "), found.left_out.size() == 1 ? "is" : "are"));
+    }
+    validate(experiment);
+  }
+  keep_judge_texts(request, experiment);
+  return experiment;
+}
+
+}  // namespace semfuse
