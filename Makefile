@@ -2,6 +2,7 @@
 SHELL := /bin/sh
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 PREFIX ?= /usr/local
+PYTHON ?= python3
 FUZZ_SECONDS ?= 60
 # Of the release build; those for developers always have it on.
 WERROR ?= OFF
@@ -9,7 +10,7 @@ SOURCES = $(shell git ls-files '*.cpp' '*.h')
 # gcc's thread sanitizer does not start under some kernels' address space randomisation.
 NO_ASLR := $(shell setarch -R true 2>/dev/null && echo setarch -R)
 
-.PHONY: help deps needed build demo test test-long asan tsan fuzz bench format lint install clean
+.PHONY: help deps needed build demo test test-long asan tsan fuzz bench wheel test-python format lint install clean
 
 help:
 	@echo 'make demo        install what is missing, build, train two models, turn their knobs'
@@ -20,6 +21,7 @@ help:
 	@echo 'make tsan        all fast tests under the thread sanitizer'
 	@echo 'make fuzz        $(FUZZ_SECONDS) s of each fuzz target (FUZZ_SECONDS=600 for more)'
 	@echo 'make bench       speeds beside PyTorch, and beside the stored baseline'
+	@echo 'make wheel       the Python package as build/wheel/*.whl;  make test-python: its tests in a fresh environment'
 	@echo 'make deps        install the packages that the build needs'
 	@echo 'make format      format the sources;  make lint: check format and clang-tidy'
 	@echo 'make install     program, library and headers into PREFIX ($(PREFIX))'
@@ -85,6 +87,17 @@ bench: needed-bench build
 	cmake --build build/release -j $(JOBS) -t benchmarks
 	bench/make_torch
 	bench/run
+
+# The library once more, position independent, in build/python; a second time only what changed.
+wheel: needed-python
+	@[ -x build/python-tools/bin/pip ] || $(PYTHON) -m venv build/python-tools
+	@build/python-tools/bin/pip install -q scikit-build-core nanobind
+	@rm -rf build/wheel
+	build/python-tools/bin/pip wheel . -q --no-deps --no-build-isolation --wheel-dir build/wheel
+	@ls build/wheel
+
+test-python: wheel
+	tests/python/run --wheel
 
 format:
 	clang-format -i $(SOURCES)

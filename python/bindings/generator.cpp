@@ -1,0 +1,191 @@
+#include "semfuse/generator.h"
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/variant.h>
+#include <nanobind/stl/vector.h>
+
+#include <map>
+
+#include "bindings.h"
+#include "knob_settings.h"
+#include "model_handle.h"
+#include "semfuse/error.h"
+#include "text.h"
+
+namespace semfuse::python {
+namespace nb = nanobind;
+
+namespace {
+
+// What a call says; the rest of a request is per sentence.
+struct Call {
+  GenerationRequest request;
+  std::vector<std::string> prompts;
+  std::size_t n = 1;
+};
+
+void set_guidance(GenerationRequest& request, nb::handle guidance) {
+  if (!nb::isinstance<nb::dict>(guidance)) {
+    request.guidance = nb::cast<double>(guidance);
+    return;
+  }
+  for (const auto [knob, weight] : nb::borrow<nb::dict>(guidance)) {
+    request.knob_guidance.push_back({.knob = nb::cast<std::string>(knob), .weight = nb::cast<double>(weight)});
+  }
+}
+
+std::vector<Generation> run(const ModelHandle& model, const Call& call) {
+  std::vector<GenerationRequest> requests;
+  requests.reserve(call.prompts.size() * call.n);
+  for (const std::string& prompt : call.prompts) {
+    for (std::size_t i = 0; i < call.n; ++i) {
+      requests.push_back(call.request);
+      requests.back().prompt = prompt;
+      requests.back().index = i;
+    }
+  }
+  const nb::gil_scoped_release released;
+  std::vector<Generation> generations = model.generator().generate(requests);
+  for (const Generation& generation : generations) {
+    if (generation.error) throw Error(*generation.error);
+  }
+  return generations;
+}
+
+Call call_of(const ModelHandle& model, const std::vector<std::string>& prompts, std::size_t n, const nb::dict& knobs,
+             nb::handle guidance, bool calibrated, std::uint64_t seed, double temperature, double top_p,
+             std::size_t top_k, std::size_t max_tokens, double repetition_penalty, const CompiledGrammar* grammar,
+             bool explain) {
+  Call call{.request = {}, .prompts = prompts, .n = n};
+  GenerationRequest& request = call.request;
+  request.knobs = knob_settings(model.model().options().knobs, knobs);
+  set_guidance(request, guidance);
+  request.calibrated = calibrated;
+  request.seed = seed;
+  request.sampling.temperature = temperature;
+  request.sampling.top_p = top_p;
+  request.sampling.top_k = top_k;
+  request.max_tokens = max_tokens;
+  request.repetition.penalty = repetition_penalty;
+  if (grammar != nullptr) request.grammar = std::make_shared<const CompiledGrammar>(*grammar);
+  request.explain = explain;
+  return call;
+}
+
+const char* name_of(Generation::Finish finish) {
+  switch (finish) {
+    case Generation::Finish::ended:
+      return "end";
+    case Generation::Finish::out_of_tokens:
+      return "max_tokens";
+    case Generation::Finish::stopped:
+      return "stopped";
+    default:
+      return "failed";
+  }
+}
+
+nb::list choices(const std::vector<TokenExplanation::Choice>& all) {
+  nb::list list;
+  for (const TokenExplanation::Choice& choice : all)
+    list.append(nb::make_tuple(as_text(choice.word), choice.probability));
+  return list;
+}
+
+// A row a token, as `semfuse generate --explain --json` names the columns; a dict of columns.
+nb::dict explanation_columns(const std::vector<Generation>& generations) {
+  nb::dict table;
+  const auto column = [&](const char* name, const auto& value_of) {
+    nb::list values;
+    for (std::size_t i = 0; i < generations.size(); ++i) {
+      for (const GeneratedToken& token : generations[i].tokens) values.append(value_of(i, token, *token.explanation));
+    }
+    table[name] = values;
+  };
+  using Token = const GeneratedToken&;
+  using Why = const TokenExplanation&;
+  column("text", [](std::size_t i, Token, Why) { return nb::int_(i); });
+  column("word", [](std::size_t, Token token, Why) { return as_text(token.word); });
+  column("slot", [](std::size_t, Token, Why why) { return nb::str(why.slot.c_str()); });
+  column("forced", [](std::size_t, Token token, Why) { return nb::bool_(token.forced); });
+  column("model", [](std::size_t, Token, Why why) { return nb::float_(why.model); });
+  column("grammar", [](std::size_t, Token, Why why) { return nb::float_(why.grammar); });
+  column("controls", [](std::size_t, Token, Why why) { return nb::float_(why.rules); });
+  column("sampler", [](std::size_t, Token, Why why) { return nb::float_(why.sampler); });
+  column("removed_by_grammar", [](std::size_t, Token, Why why) { return nb::float_(why.removed_by_grammar); });
+  column("removed_by_controls", [](std::size_t, Token, Why why) { return nb::float_(why.removed_by_rules); });
+  column("removed_by_sampler", [](std::size_t, Token, Why why) { return nb::float_(why.removed_by_sampler); });
+  column("unsteered", [](std::size_t, Token, Why why) { return nb::cast(why.unsteered); });
+  column("settings", [](std::size_t, Token, Why why) { return nb::cast(why.settings); });
+  column("model_alone", [](std::size_t, Token, Why why) { return choices(why.model_choices); });
+  column("drawn_from", [](std::size_t, Token, Why why) { return choices(why.final_choices); });
+  return table;
+}
+
+nb::object texts_of(const std::vector<Generation>& generations) {
+  nb::list list;
+  for (const Generation& generation : generations) list.append(as_text(generation.text));
+  return list;
+}
+
+// Everything but the explanation, as `semfuse generate --json` names it.
+nb::object records_of(const std::vector<Generation>& generations) {
+  nb::list list;
+  for (const Generation& generation : generations) {
+    nb::dict record;
+    nb::list ids, tokens, log_probabilities;
+    for (const GeneratedToken& token : generation.tokens) {
+      ids.append(token.id);
+      tokens.append(as_text(token.word));
+      log_probabilities.append(token.log_probability);
+    }
+    record["text"] = as_text(generation.text);
+    record["prompt_tokens"] = generation.prompt_tokens;
+    record["ids"] = ids;
+    record["tokens"] = tokens;
+    record["log_probabilities"] = log_probabilities;
+    record["finish"] = name_of(generation.finish);
+    record["grammar_state"] = generation.grammar == Generation::GrammarState::none       ? "none"
+                              : generation.grammar == Generation::GrammarState::complete ? "complete"
+                                                                                         : "incomplete";
+    record["expected"] = generation.expected;
+    list.append(record);
+  }
+  return list;
+}
+
+enum class Form { texts, records, explanation };
+
+nb::object generate(const ModelHandle& model, const std::vector<std::string>& prompts, std::size_t n,
+                    const nb::dict& knobs, nb::handle guidance, bool calibrated, std::uint64_t seed, double temperature,
+                    double top_p, std::size_t top_k, std::size_t max_tokens, double repetition_penalty,
+                    const CompiledGrammar* grammar, Form form) {
+  const std::vector<Generation> generations =
+      run(model, call_of(model, prompts, n, knobs, guidance, calibrated, seed, temperature, top_p, top_k, max_tokens,
+                         repetition_penalty, grammar, form == Form::explanation));
+  if (form == Form::explanation) return explanation_columns(generations);
+  return form == Form::records ? records_of(generations) : texts_of(generations);
+}
+
+}  // namespace
+
+void bind_generator(nb::module_& module) {
+  nb::enum_<Form>(module, "Form", "What a call of generate() is to return.")
+      .value("texts", Form::texts)
+      .value("records", Form::records)
+      .value("explanation", Form::explanation);
+  module.def("generate", &generate, nb::arg("model"), nb::arg("prompts"), nb::arg("n"), nb::arg("knobs"),
+             nb::arg("guidance"), nb::arg("calibrated"), nb::arg("seed"), nb::arg("temperature"), nb::arg("top_p"),
+             nb::arg("top_k"), nb::arg("max_tokens"), nb::arg("repetition_penalty"), nb::arg("grammar").none(),
+             nb::arg("form"));
+  module.def(
+      "compile_for_model",
+      [](const ModelHandle& model, const Grammar& grammar) {
+        const nb::gil_scoped_release released;
+        return CompiledGrammar(*model.generator().compile(grammar));
+      },
+      nb::arg("model"), nb::arg("grammar"));
+}
+
+}  // namespace semfuse::python
