@@ -1,8 +1,10 @@
-// Cuts words into pieces: byte-level BPE.
+// Cuts words into pieces by merges: BPE, of bytes or of characters.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <limits>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -14,26 +16,37 @@ namespace semfuse {
 // const functions may be called from several threads at once.
 class PieceCutter {
  public:
-  explicit PieceCutter(const std::vector<Merge>& merges);
+  // Appends what a word is before any merge, at least one byte each.
+  using Symbols = std::function<void(std::string_view word, std::vector<Piece>& pieces)>;
 
-  // Appends the tokens of a word that begins at byte `begin` of its text. The word is a piece a byte at first; as long
-  // as some merge applies, the one of lowest rank does, where it applies first.
+  // Merges in the order of their ranks, beginning with bytes as Tokenizer has them.
+  explicit PieceCutter(const std::vector<Merge>& merges);
+  // The same with ranks of its own, a number a merge, and other symbols.
+  PieceCutter(const std::vector<Merge>& merges, std::span<const std::uint32_t> ranks, Symbols symbols);
+
+  // Appends the tokens of a word that begins at byte `begin` of its text. As long as some merge applies, the one of
+  // lowest rank does, where it applies first.
   void cut(std::string_view word, std::uint32_t begin, std::vector<Token>& tokens) const;
 
  private:
-  // Merge i makes the piece that has the i-th id after the bytes, so its result is its rank too.
+  static constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
+  // What two neighbours become.
+  struct Result {
+    std::uint32_t rank = kNone;  // kNone if they cannot be merged.
+    TokenId id = -1;
+  };
   struct Slot {
     TokenId left = -1;
     TokenId right = -1;
-    TokenId result = kNone;
+    Result result;
   };
-  static constexpr TokenId kNone = std::numeric_limits<TokenId>::max();
 
-  TokenId merged(TokenId left, TokenId right) const;  // kNone if the two cannot be merged.
-  void cut_short(std::string_view word, std::vector<Piece>& pieces) const;
-  void cut_long(std::string_view word, std::vector<Piece>& pieces) const;
+  Result merged(TokenId left, TokenId right) const;
+  void cut_short(std::vector<Piece>& pieces) const;
+  void cut_long(std::vector<Piece>& pieces) const;
 
   std::vector<Slot> slots_;  // A power of two, at most half of them taken.
+  Symbols symbols_;
   mutable WordCache cache_;
 };
 

@@ -18,6 +18,12 @@ namespace {
 
 constexpr std::size_t kMaxFileBytes = std::size_t{256} << 20;
 
+void check_length(std::string_view text) {
+  if (text.size() >= std::numeric_limits<std::uint32_t>::max()) {
+    throw Error(fmt::format("a text of {} bytes is too long for the tokenizer; cut it into several", text.size()));
+  }
+}
+
 void append_bytes(std::string_view text, std::uint32_t begin, std::vector<Token>& tokens) {
   for (const char c : text) {
     tokens.push_back({.id = Tokenizer::kFirstByte + static_cast<unsigned char>(c), .begin = begin, .end = begin + 1});
@@ -30,6 +36,26 @@ void append_bytes(std::string_view text, std::uint32_t begin, std::vector<Token>
 Tokenizer::State::State(TokenizerParts parts_in) : parts(std::move(parts_in)) {
   if (parts.kind == TokenizerKind::words) words.emplace(parts.surfaces);
   if (parts.kind == TokenizerKind::pieces) pieces.emplace(parts.merges);
+}
+
+Tokenizer::State::State(ForeignParts foreign_parts) {
+  parts.kind = foreign_parts.kind;
+  parts.leading_blank = foreign_parts.prefix_blank;
+  parts.surfaces = foreign_parts.surfaces;
+  foreign.emplace(std::move(foreign_parts));
+}
+
+Tokenizer ForeignTokenizers::make(ForeignParts parts, std::string_view origin) {
+  check(parts, origin);
+  try {
+    return Tokenizer(std::make_shared<const Tokenizer::State>(std::move(parts)));
+  } catch (const Error& error) {
+    throw Error(fmt::format("{}: {}", origin, error.what()));
+  }
+}
+
+const ForeignParts* ForeignTokenizers::parts(const Tokenizer& tokenizer) {
+  return tokenizer.state_->foreign ? &tokenizer.state_->foreign->parts() : nullptr;
 }
 
 const std::string& Tokenizer::State::surface(TokenId id, std::size_t index) const {
@@ -60,6 +86,10 @@ std::string_view to_string(TokenizerKind kind) {
       return "words";
     case TokenizerKind::pieces:
       return "pieces";
+    case TokenizerKind::bpe:
+      return "bpe";
+    case TokenizerKind::spm:
+      return "spm";
     case TokenizerKind::bytes:
       break;
   }
@@ -71,6 +101,7 @@ Tokenizer Tokenizer::bytes() {
 }
 
 Tokenizer Tokenizer::parse(std::string_view json, std::string_view origin) {
+  if (is_foreign_json(json)) return ForeignTokenizers::make(parse_foreign_json(json, origin), origin);
   return Tokenizer(std::make_shared<const State>(parse_tokenizer_json(json, origin)));
 }
 
@@ -94,7 +125,20 @@ const std::vector<std::string>& Tokenizer::surfaces() const {
   return state_->parts.surfaces;
 }
 
+std::vector<SpecialToken> Tokenizer::specials() const {
+  if (!state_->foreign) {
+    return {{Vocabulary::kPad, "<pad>"}, {Vocabulary::kBos, "<bos>"}, {Vocabulary::kEos, "<eos>"}};
+  }
+  std::vector<SpecialToken> specials;
+  for (const AddedToken& token : state_->foreign->parts().added) {
+    if (token.is_special) specials.push_back({token.id, token.text});
+  }
+  std::sort(specials.begin(), specials.end(), [](const SpecialToken& a, const SpecialToken& b) { return a.id < b.id; });
+  return specials;
+}
+
 Vocabulary Tokenizer::vocabulary() const {
+  if (state_->foreign) throw Error("the tokenizer of an imported model has no vocabulary of words; use its surfaces");
   std::vector<std::string> entries = {"<pad>", "<bos>", "<eos>"};
   entries.insert(entries.end(), surfaces().begin() + kFirstByte, surfaces().end());
   return Vocabulary(std::move(entries));
@@ -107,10 +151,9 @@ std::vector<Token> Tokenizer::encode(std::string_view text) const {
 }
 
 void Tokenizer::encode(std::string_view text, std::vector<Token>& tokens) const {
-  if (text.size() >= std::numeric_limits<std::uint32_t>::max()) {
-    throw Error(fmt::format("a text of {} bytes is too long for the tokenizer; cut it into several", text.size()));
-  }
+  check_length(text);
   tokens.clear();
+  if (state_->foreign) return state_->foreign->encode(text, false, tokens);
   if (kind() == TokenizerKind::bytes) return append_bytes(text, 0, tokens);
   std::size_t i = 0;
   if (leading_blank() && !text.empty()) {
@@ -123,6 +166,39 @@ void Tokenizer::encode(std::string_view text, std::vector<Token>& tokens) const 
     state_->append_word(text.substr(i, length), static_cast<std::uint32_t>(i), tokens);
     i += length;
   }
+}
+
+std::vector<Token> Tokenizer::encode_with_specials(std::string_view text) const {
+  std::vector<Token> tokens;
+  if (state_->foreign) {
+    check_length(text);
+    state_->foreign->encode(text, true, tokens);
+    return tokens;
+  }
+  // Of our own kinds no name of a special token is inside another's, and each begins with "<".
+  std::size_t begin = 0;
+  const auto append = [&](std::size_t end) {
+    for (const Token& token : encode(text.substr(begin, end - begin))) {
+      const auto shift = static_cast<std::uint32_t>(begin);
+      tokens.push_back({.id = token.id, .begin = token.begin + shift, .end = token.end + shift});
+    }
+  };
+  const std::vector<SpecialToken> names = specials();
+  for (std::size_t i = text.find('<'); i < text.size(); i = text.find('<', i)) {
+    const auto name = std::find_if(names.begin(), names.end(), [&](const SpecialToken& special) {
+      return text.substr(i).starts_with(special.name);
+    });
+    if (name == names.end()) {
+      ++i;
+      continue;
+    }
+    append(i);
+    begin = i + name->name.size();
+    tokens.push_back({name->id, static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(begin)});
+    i = begin;
+  }
+  append(text.size());
+  return tokens;
 }
 
 std::string Tokenizer::decode(std::span<const TokenId> ids) const {
@@ -163,6 +239,7 @@ Tokenizer Tokenizer::with_words(std::span<const std::string> surfaces) const {
 }
 
 std::string Tokenizer::to_json() const {
+  if (state_->foreign) return foreign_json(state_->foreign->parts());
   return tokenizer_json(state_->parts);
 }
 
