@@ -20,6 +20,7 @@ using nlohmann::json;
 
 constexpr std::size_t kMaxVocabulary = std::size_t{1} << 24;
 constexpr std::size_t kMaxWidth = std::size_t{1} << 20;  // Of everything else, so that products of three fit 64 bits.
+constexpr std::size_t kMaxLayers = std::size_t{1} << 12;
 
 // By the enumerators' order.
 constexpr std::array<std::string_view, 2> kFamilies = {"llama", "gpt2"};
@@ -143,7 +144,7 @@ void check(const BackboneSpec& spec, std::string_view origin) {
   };
   require_size("vocab_size", spec.vocab_size, kMaxVocabulary);
   require_size("model_width", spec.model_width, kMaxWidth);
-  require_size("num_layers", spec.num_layers, kMaxWidth);
+  require_size("num_layers", spec.num_layers, kMaxLayers);
   require_size("num_heads", spec.num_heads, kMaxWidth);
   require_size("num_key_heads", spec.num_key_heads, kMaxWidth);
   require_size("head_width", spec.head_width, kMaxWidth);
@@ -201,7 +202,7 @@ BackboneSpec parse_backbone_spec(std::string_view text, std::string_view origin)
   fields.choice("family", kFamilies, spec.family);
   spec.vocab_size = fields.size("vocab_size", kMaxVocabulary);
   spec.model_width = fields.size("model_width", kMaxWidth);
-  spec.num_layers = fields.size("num_layers", kMaxWidth);
+  spec.num_layers = fields.size("num_layers", kMaxLayers);
   spec.num_heads = fields.size("num_heads", kMaxWidth);
   spec.num_key_heads = fields.size("num_key_heads", kMaxWidth);
   spec.head_width = fields.size("head_width", kMaxWidth);

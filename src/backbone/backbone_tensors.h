@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "backbone/backbone_spec.h"
-#include "backbone/storage_type.h"
+#include "core/storage_type.h"
 
 namespace semfuse {
 

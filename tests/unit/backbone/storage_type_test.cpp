@@ -1,4 +1,4 @@
-#include "backbone/storage_type.h"
+#include "core/storage_type.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 #include <cstring>
 #include <vector>
 
-#include "backbone/half_float.h"
+#include "core/half_float.h"
 
 namespace semfuse {
 namespace {
