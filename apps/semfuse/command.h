@@ -18,6 +18,7 @@ Command corpus_command(CommandLine& program);
 Command data_command(CommandLine& program);
 Command calibrate_command(CommandLine& program);
 Command features_command(CommandLine& program);
+Command import_command(CommandLine& program);
 Command judge_command(CommandLine& program);
 Command lexicon_command(CommandLine& program);
 Command train_command(CommandLine& program);

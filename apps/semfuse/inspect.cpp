@@ -7,6 +7,8 @@
 #include <numeric>
 #include <optional>
 
+#include "backbone/model_import.h"
+#include "backbone_view.h"
 #include "command.h"
 #include "config/keys.h"
 #include "config/value_json.h"
@@ -267,6 +269,19 @@ Json archive_json(const std::string& file, const TensorArchive& archive) {
 
 int inspect(const Options& options) {
   fs::path path = options.path;
+  const auto print = [&](const Json& json, const std::string& text) {
+    Terminal(stdout).print(options.json ? json.dump() + '\n' : text);
+    return 0;
+  };
+  if (ImportedModel::is_at(path)) {
+    const ImportedModel model(path);
+    return print(backbone_json(model), backbone_text(Terminal(stdout), model));
+  }
+  if (looks_foreign(path)) {
+    const ForeignModel model = open_foreign_model(path);
+    check_tensors(model, options.path);
+    return print(backbone_json(options.path, model), backbone_text(Terminal(stdout), options.path, model));
+  }
   std::error_code ignored;
   if (fs::is_directory(path, ignored)) {
     path = RunFiles{path}.model();
@@ -295,13 +310,15 @@ Command inspect_command(CommandLine& program) {
   CommandLine* app = program.add_subcommand("inspect", "Show a model: configuration, parameters, vocabulary, features");
   const auto options = std::make_shared<Options>();
   app->add_option("RUN_OR_FILE", options->path,
-                  "A run folder or a .safetensors file; of one that is no semfuse model, its tensors are listed")
+                  "A run folder, a .safetensors file, or a model of others (Hugging Face folder, GGUF, llama2.c); of a "
+                  "file that is none of these, its tensors are listed")
       ->required();
   app->add_flag("--json", options->json, "Print one JSON object");
   app->footer(
       "Examples:\n"
       "  semfuse inspect run\n"
-      "  semfuse inspect run/model.safetensors --json\n");
+      "  semfuse inspect run/model.safetensors --json\n"
+      "  semfuse inspect SmolLM2-135M-Instruct.Q4_1.gguf\n");
   return {.app = app, .purpose = "this file", .run = [options] { return inspect(*options); }};
 }
 

@@ -8,6 +8,9 @@
 #include <utility>
 #include <variant>
 
+#include "backbone/foreign_model.h"
+#include "backbone/imported_model.h"
+#include "backbone/tokenizer_files.h"
 #include "command.h"
 #include "io/json_writer.h"
 #include "io/quoted_text.h"
@@ -27,6 +30,7 @@ struct Options {
   std::optional<std::string> text;
   bool json = false;
   bool decode = false;
+  bool specials = false;
 };
 
 struct Tokens {
@@ -39,10 +43,10 @@ class Coder {
  public:
   explicit Coder(const std::string& path) : words_(load(path)) {}
 
-  Tokens encode(const std::string& text) const {
+  Tokens encode(const std::string& text, bool specials) const {
     Tokens tokens;
     if (const auto* tokenizer = std::get_if<Tokenizer>(&words_)) {
-      for (const Token& token : tokenizer->encode(text)) {
+      for (const Token& token : specials ? tokenizer->encode_with_specials(text) : tokenizer->encode(text)) {
         tokens.ids.push_back(token.id);
         tokens.surfaces.push_back(text.substr(token.begin, token.end - token.begin));
       }
@@ -72,10 +76,20 @@ class Coder {
   using Words = std::variant<Tokenizer, Vocabulary>;
 
   static Words load(const std::string& path) {
-    if (path.ends_with(".json")) return Tokenizer::load(path);
+    if (path.ends_with(".json") || path.ends_with(".model")) return load_any_tokenizer(path);
+    if (ImportedModel::is_at(path)) return tokenizer_of(ImportedModel(path).tokenizer(), path);
+    if (looks_foreign(path)) {
+      const ForeignModel model = open_foreign_model(path);
+      return tokenizer_of(model.tokenizer ? &*model.tokenizer : nullptr, path);
+    }
     const Checkpoint checkpoint = load_checkpoint(path);
     if (const Tokenizer* tokenizer = checkpoint.model.tokenizer()) return *tokenizer;
     return checkpoint.model.vocabulary();
+  }
+
+  static Tokenizer tokenizer_of(const Tokenizer* tokenizer, const std::string& path) {
+    if (tokenizer != nullptr) return *tokenizer;
+    throw Error(fmt::format("{}: the model came without a tokenizer; import it with --tokenizer", path));
   }
 
   Words words_;
@@ -106,7 +120,7 @@ std::string piece_text(std::string_view surface) {
 
 int show_tokens(const Options& options) {
   const Coder coder(options.model);
-  const Tokens tokens = coder.encode(options.text ? *options.text : read_standard_input());
+  const Tokens tokens = coder.encode(options.text ? *options.text : read_standard_input(), options.specials);
   const Terminal terminal(stdout);
   if (options.json) {
     Json pieces = Json::array();
@@ -147,9 +161,13 @@ int show_text(const Options& options) {
 Command tokenize_command(CommandLine& program) {
   CommandLine* app = program.add_subcommand("tokenize", "Show the tokens of a text, or the text of tokens");
   const auto options = std::make_shared<Options>();
-  app->add_option("MODEL", options->model, "A run folder, its model.safetensors, or a tokenizer.json")->required();
+  app->add_option(
+         "MODEL", options->model,
+         "A run folder or imported model, its model.safetensors, a foreign model, or its tokenizer.json or .model")
+      ->required();
   app->add_option("TEXT", options->text, "The text, in quotes (default: all of standard input)");
   app->add_flag("--json", options->json, R"(Print {"ids": [...], "pieces": [...]})");
+  app->add_flag("--specials", options->specials, "Take names of special tokens in the text for those tokens");
   app->add_flag("--decode", options->decode, "Read ids, or that JSON, from standard input and print their text");
   app->footer(
       "Bytes of a piece that are not UTF-8 by themselves are shown as <0xC3>; ids are exact.\n\n"
