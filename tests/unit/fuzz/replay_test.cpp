@@ -12,15 +12,20 @@
 #include "fuzz/conllu_entry.h"
 #include "fuzz/delimited_table_entry.h"
 #include "fuzz/experiment_entry.h"
+#include "fuzz/gguf_entry.h"
 #include "fuzz/grammar_entry.h"
 #include "fuzz/held_out_words_entry.h"
+#include "fuzz/hf_config_entry.h"
+#include "fuzz/hf_tokenizer_entry.h"
 #include "fuzz/json_table_entry.h"
 #include "fuzz/judge_entry.h"
 #include "fuzz/lexicon_entry.h"
+#include "fuzz/llama2c_entry.h"
 #include "fuzz/packed_bytes_entry.h"
 #include "fuzz/parity_case_entry.h"
 #include "fuzz/run_log_entry.h"
 #include "fuzz/run_metrics_entry.h"
+#include "fuzz/spm_model_entry.h"
 #include "fuzz/steering_entry.h"
 #include "fuzz/study_records_entry.h"
 #include "fuzz/tagger_entry.h"
@@ -188,6 +193,26 @@ TEST(FuzzReplay, Tokenizer) {
 
 TEST(FuzzReplay, TokenizerText) {
   replay("tokenizer_text", [](const Bytes& bytes) { return fuzz_tokenizer_text(bytes); });
+}
+
+TEST(FuzzReplay, Gguf) {
+  replay("gguf", [](const Bytes& bytes) { return fuzz_gguf(bytes); });
+}
+
+TEST(FuzzReplay, Llama2c) {
+  replay("llama2c", [](const Bytes& bytes) { return fuzz_llama2c(bytes); });
+}
+
+TEST(FuzzReplay, HfConfig) {
+  replay("hf_config", [](const Bytes& bytes) { return fuzz_hf_config(bytes); });
+}
+
+TEST(FuzzReplay, HfTokenizer) {
+  replay("hf_tokenizer", [](const Bytes& bytes) { return fuzz_hf_tokenizer(bytes); });
+}
+
+TEST(FuzzReplay, SpmModel) {
+  replay("spm_model", [](const Bytes& bytes) { return fuzz_spm_model(bytes); });
 }
 
 }  // namespace
