@@ -1,4 +1,5 @@
-// Grammars in GBNF: the text, its compiled form for one vocabulary, and the cursor that follows a sentence through it.
+// Grammars in GBNF, JSON Schema or as regular expressions: the text, its compiled form for one vocabulary, and the
+// cursor that follows a sentence through it.
 #pragma once
 
 #include <cstdint>
@@ -53,6 +54,18 @@ struct RuleSetting {
 // words_of() in class_words.h makes one of a lexicon.
 using WordsOfClass = std::function<std::vector<std::string>(std::string_view name)>;
 
+// How JSON that a schema describes is written.
+struct JsonSchemaOptions {
+  enum class Whitespace {
+    none,     // {"a":1,"b":[1,2]}, the shortest.
+    spaced,   // {"a": 1, "b": [1, 2]}, as Python's json.dumps writes.
+    flexible  // Up to a line end and 20 blanks wherever JSON lets white space stand: what a model is used to.
+  };
+  Whitespace whitespace = Whitespace::flexible;
+  // Members in any order, rather than in that of "properties" with others behind them. Costs states: at most 10 names.
+  bool any_order = false;
+};
+
 // What the grammar's text says; knows no vocabulary. Immutable, cheap to copy.
 class Grammar {
  public:
@@ -60,7 +73,15 @@ class Grammar {
   // `name[knob=value]` sets a knob for what the rule describes. Throws Error as "origin:line:column: what" for text
   // that is not well formed, too large, or describes no sentence at all.
   static Grammar parse(std::string_view gbnf, std::string_view origin, const WordsOfClass& words_of_class = {});
+  // A file of GBNF, or of a JSON Schema if its name ends with ".json".
   static Grammar load(const std::string& path, const WordsOfClass& words_of_class = {});
+  // The JSON texts that validate against a schema of draft 2020-12, given as JSON. What a grammar cannot say is
+  // refused, never ignored: throws Error as "origin#/json/pointer: what". docs/grammars.md has the table of keywords.
+  static Grammar from_json_schema(std::string_view schema, std::string_view origin = "schema",
+                                  const JsonSchemaOptions& options = {});
+  // The texts that a regular expression matches from their beginning to their end. Throws Error as
+  // "origin:1:column: what". docs/grammars.md has the dialect.
+  static Grammar from_regex(std::string_view regex, std::string_view origin = "regex");
   // One of grammars/*.gbnf by its name: "one-clause". Throws Error that lists them if there is none of that name.
   static Grammar builtin(std::string_view name, const WordsOfClass& words_of_class);
 
@@ -71,6 +92,10 @@ class Grammar {
   };
   // Whether the text, byte for byte, is in the language.
   Match match(std::string_view text) const;
+
+  // The GBNF that it was read from, or that a schema or regular expression was turned into. parse() reads it again,
+  // with the same words of classes.
+  const std::string& gbnf() const;
 
   // Those of all rules, each once. The grammar knows no knobs: whoever has a model checks them.
   const std::vector<RuleSetting>& settings() const;
@@ -100,18 +125,49 @@ struct TokenSurfaces {
   std::uint64_t fingerprint() const;
 };
 
+// A vocabulary made ready for grammars: its tokens as trees of bytes. Made once, which takes longer than compiling an
+// ordinary grammar, and shared by all grammars that are compiled for it. Immutable, cheap to copy, for any thread.
+class GrammarVocabulary {
+ public:
+  // Throws Error if the surfaces do not belong together, or the end token is none of them or has a surface.
+  explicit GrammarVocabulary(TokenSurfaces surfaces);
+
+  std::size_t size() const;  // Tokens.
+  TokenId end() const;
+  const TokenSurfaces& surfaces() const;
+  std::uint64_t fingerprint() const;  // That of the surfaces.
+
+  // Tokens whose later surfaces are the text, from left to right each the longest that fits; ends early where none
+  // does.
+  std::vector<TokenId> cut(std::string_view text) const;
+
+ private:
+  friend class CompiledGrammar;
+  friend class GrammarCursor;
+  struct Parts;
+  std::shared_ptr<const Parts> parts_;
+};
+
 class GrammarCursor;
 
-// A grammar for one vocabulary: which tokens may follow. Immutable and shared between threads.
+// A grammar for one vocabulary: which tokens may follow. Immutable and shared between threads. What a text asks for is
+// computed then, and kept for all cursors.
 class CompiledGrammar {
  public:
   // Throws Error if the vocabulary cannot complete any sentence of the grammar.
+  CompiledGrammar(const Grammar& grammar, GrammarVocabulary vocabulary);
   CompiledGrammar(const Grammar& grammar, TokenSurfaces surfaces);
 
   // At the beginning of a text.
   GrammarCursor begin() const;
 
   const Grammar& grammar() const;
+  const GrammarVocabulary& vocabulary() const;
+
+  // Whether every text of allowed tokens can be completed with the vocabulary. False only where a vocabulary without a
+  // token for each byte is too large to search with a recursive grammar: then a text may come to where nothing is
+  // allowed.
+  bool promises_end() const;
 
   // The vocabulary that it was compiled for; its masks are of no use to another one.
   std::size_t vocab_size() const;
@@ -123,12 +179,16 @@ class CompiledGrammar {
   std::shared_ptr<const State> state_;
 };
 
-// Where a text stands in the grammar. Copyable: a copy goes its own way. One thread at a time.
+// Where a text stands in the grammar. Copyable: a copy goes its own way. One thread at a time; cursors of one grammar
+// may be in different threads.
 class GrammarCursor {
  public:
   // Tokens that may come next, the end token among them where the text may end; from each of them the vocabulary can
-  // reach the end of a sentence. Valid until the cursor moves.
+  // reach the end of a sentence, if CompiledGrammar::promises_end(). Valid until the cursor moves.
   const TokenSet& allowed();
+
+  // The same as bits: token t is bit t % 32 of word t / 32. Throws Error unless there are (vocab_size + 31) / 32 words.
+  void fill(std::span<std::int32_t> words);
 
   // Those of them after which the text can still come to an end with `budget` more tokens, the one that is chosen here
   // included, the end token not. All of them where the budget is not near. None if no sentence is that short, or if
@@ -139,11 +199,22 @@ class GrammarCursor {
   // Appends a token. False, and the cursor stays, if the token is not allowed.
   bool advance(TokenId id);
 
+  // Takes back the last tokens, the end token too. Throws Error if there are not so many.
+  void rollback(std::size_t num_tokens);
+  std::span<const TokenId> tokens() const;  // Those appended so far. Valid until the cursor moves.
+
   bool can_end() const;  // The text so far is a sentence of the language.
   bool ended() const;    // The end token was appended.
 
   // The only token that may come next, if there is just one.
   std::optional<TokenId> forced();
+
+  // How every sentence goes on from here, up to the first choice: whole characters, at most `most_bytes`. Often longer
+  // than what forced() leads to, as the same text can be cut into tokens in several ways.
+  std::string forced_text(std::size_t most_bytes = 4096);
+  // Tokens for that text (GrammarVocabulary::cut), but the last, which a longer token may replace unless the text ends
+  // with it. Each of them is allowed in its turn.
+  std::vector<TokenId> forced_tokens(std::size_t most_bytes = 4096);
 
   // Settings of the rules that the tokens which may come next are in: places in Grammar::settings(), ascending.
   std::vector<std::size_t> settings();
@@ -160,7 +231,7 @@ class GrammarCursor {
  private:
   friend class CompiledGrammar;
   struct Position;
-  explicit GrammarCursor(std::unique_ptr<Position> position);
+  explicit GrammarCursor(std::shared_ptr<const CompiledGrammar::State> grammar);
   std::unique_ptr<Position> position_;
 };
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "grammar/determinise.h"
+#include "grammar/minimise.h"
 
 namespace semfuse {
 namespace {

@@ -2,11 +2,9 @@
 
 #include <utility>
 
-#include "core/random.h"
 #include "grammar/compiled_grammar_state.h"
 #include "grammar/expected_text.h"
 #include "io/quoted_text.h"
-#include "semfuse/corpus.h"
 #include "semfuse/error.h"
 #include "semfuse/grammar.h"
 
@@ -25,47 +23,11 @@ constexpr std::size_t kPrecomputedMemory = std::size_t{64} << 20;
 
 }  // namespace
 
-TokenSurfaces TokenSurfaces::of(const Vocabulary& vocabulary) {
-  TokenSurfaces surfaces;
-  for (std::size_t i = 0; i < vocabulary.size(); ++i) {
-    const auto id = static_cast<TokenId>(i);
-    const bool special = id == Vocabulary::kPad || id == Vocabulary::kBos || id == Vocabulary::kEos;
-    const std::string word = special ? std::string() : vocabulary.word(id);
-    surfaces.first.push_back(word);
-    surfaces.later.push_back(special ? word : join_words({"x", word}).substr(1));
-  }
-  return surfaces;
-}
-
-TokenSurfaces TokenSurfaces::of(const Tokenizer& tokenizer) {
-  TokenSurfaces surfaces{.first = tokenizer.surfaces(), .later = tokenizer.surfaces()};
-  if (!tokenizer.leading_blank()) return surfaces;
-  surfaces.leading_blank = Tokenizer::kFirstByte + ' ';
-  for (std::string& surface : surfaces.first) {
-    if (surface.starts_with(' ')) surface.erase(0, 1);
-  }
-  return surfaces;
-}
-
-std::uint64_t TokenSurfaces::fingerprint() const {
-  std::uint64_t hash = mix_bits(first.size()) + static_cast<std::uint64_t>(end);
-  for (const std::vector<std::string>* surfaces : {&first, &later}) {
-    for (const std::string& surface : *surfaces) {
-      hash = mix_bits(hash + surface.size() + 1);
-      for (const char c : surface) hash = mix_bits(hash ^ static_cast<std::uint8_t>(c)) + 0x9E3779B97F4A7C15ull;
-    }
-  }
-  return hash;
-}
-
-CompiledGrammar::State::State(const Grammar& grammar_in, TokenSurfaces surfaces_in)
+CompiledGrammar::State::State(const Grammar& grammar_in, GrammarVocabulary vocabulary_in)
     : grammar(grammar_in),
-      surfaces(std::move(surfaces_in)),
-      fingerprint(surfaces.fingerprint()),
-      later(surfaces.later),
-      state_masks(later, surfaces.later, automaton().size()),
-      nothing(surfaces.later.size()) {
-  if (surfaces.first != surfaces.later) first.emplace(surfaces.first);
+      vocabulary(std::move(vocabulary_in)),
+      state_masks(later(), surfaces().later, automaton().size()),
+      nothing(vocabulary.size()) {
   choose_promise();
   if (!masks_) masks_ = new_masks();
   allowed_first = masks_->allowed_first();
@@ -74,9 +36,9 @@ CompiledGrammar::State::State(const Grammar& grammar_in, TokenSurfaces surfaces_
 }
 
 std::shared_ptr<TokenMasks> CompiledGrammar::State::new_masks() const {
-  const TokenMasks::Vocabulary vocabulary = {
-      .first = first_trie(), .later = later, .num_tokens = surfaces.later.size(), .end = surfaces.end};
-  return std::make_shared<TokenMasks>(automaton(), vocabulary, promise, completion.get(), state_masks);
+  const TokenMasks::Vocabulary tokens = {
+      .first = first_trie(), .later = later(), .num_tokens = vocabulary.size(), .end = vocabulary.end()};
+  return std::make_shared<TokenMasks>(automaton(), tokens, promise, completion.get(), state_masks);
 }
 
 std::shared_ptr<TokenMasks> CompiledGrammar::State::current_masks() const {
@@ -91,8 +53,9 @@ std::shared_ptr<TokenMasks> CompiledGrammar::State::current_masks() const {
 
 bool CompiledGrammar::State::spells_every_byte() const {
   std::array<bool, 256> spelled{};
-  for (std::uint32_t node = 1; node < later[0].end; node = later[node].end) {
-    spelled[later[node].byte] = !later.tokens(node).empty();
+  const TokenTrie& trie = later();
+  for (std::uint32_t node = 1; node < trie[0].end; node = trie[node].end) {
+    spelled[trie[node].byte] = !trie.tokens(node).empty();
   }
   const std::array<bool, 256>& used = automaton().bytes_used();
   for (std::size_t byte = 0; byte < used.size(); ++byte) {
@@ -110,7 +73,7 @@ void CompiledGrammar::State::choose_promise() {
   masks_ = new_masks();
   if (masks_->explore(automaton().has_calls() ? kRecursiveLimits : kRegularLimits)) return;
   masks_.reset();
-  completion = std::make_unique<const Completion>(automaton(), first_trie(), later);
+  completion = std::make_unique<const Completion>(automaton(), first_trie(), later());
   promise = completion->finished() ? Promise::relation : Promise::none;
 }
 
@@ -136,8 +99,8 @@ void CompiledGrammar::State::fail_to_complete() const {
   std::unordered_map<ConfigurationId, bool> seen;
   for (std::size_t i = 0; i < places.size() && i < kMostPlaces; ++i) {
     const Place place = places[i];
-    const TokenTrie& trie = i == 0 ? first_trie() : later;
-    const std::vector<std::string>& strings = i == 0 ? surfaces.first : surfaces.later;
+    const TokenTrie& trie = i == 0 ? first_trie() : later();
+    const std::vector<std::string>& strings = i == 0 ? surfaces().first : surfaces().later;
     bool goes_on = false;
     walk(trie, 0, configurations, place.at, [&](std::uint32_t node, ConfigurationId to) {
       if (trie.tokens(node).empty()) return;
@@ -161,29 +124,26 @@ const Grammar& CompiledGrammar::grammar() const {
   return state_->grammar;
 }
 
+const GrammarVocabulary& CompiledGrammar::vocabulary() const {
+  return state_->vocabulary;
+}
+
+bool CompiledGrammar::promises_end() const {
+  return state_->promise != Promise::none;
+}
+
 std::size_t CompiledGrammar::vocab_size() const {
-  return state_->surfaces.later.size();
+  return state_->vocabulary.size();
 }
 
 std::uint64_t CompiledGrammar::vocabulary_fingerprint() const {
-  return state_->fingerprint;
+  return state_->vocabulary.fingerprint();
 }
 
-CompiledGrammar::CompiledGrammar(const Grammar& grammar, TokenSurfaces surfaces) {
-  if (surfaces.first.size() != surfaces.later.size()) {
-    throw Error(
-        fmt::format("grammar: {} tokens have a surface at the beginning, but {} have one elsewhere; give one each",
-                    surfaces.first.size(), surfaces.later.size()));
-  }
-  if (surfaces.end < 0 || static_cast<std::size_t>(surfaces.end) >= surfaces.later.size()) {
-    throw Error(
-        fmt::format("grammar: the end token {} is not one of the {} tokens", surfaces.end, surfaces.later.size()));
-  }
-  const auto end = static_cast<std::size_t>(surfaces.end);
-  if (!surfaces.first[end].empty() || !surfaces.later[end].empty()) {
-    throw Error("grammar: the end token has a surface, but it is never text; leave its surfaces empty");
-  }
-  state_ = std::make_shared<const State>(grammar, std::move(surfaces));
-}
+CompiledGrammar::CompiledGrammar(const Grammar& grammar, GrammarVocabulary vocabulary)
+    : state_(std::make_shared<const State>(grammar, std::move(vocabulary))) {}
+
+CompiledGrammar::CompiledGrammar(const Grammar& grammar, TokenSurfaces surfaces)
+    : CompiledGrammar(grammar, GrammarVocabulary(std::move(surfaces))) {}
 
 }  // namespace semfuse

@@ -3,28 +3,25 @@
 
 #include <memory>
 #include <mutex>
-#include <optional>
 
 #include "grammar/completion.h"
 #include "grammar/grammar_parts.h"
 #include "grammar/token_masks.h"
 #include "grammar/token_trie.h"
+#include "grammar/vocabulary_parts.h"
 #include "semfuse/grammar.h"
 
 namespace semfuse {
 
 struct CompiledGrammar::State {
-  State(const Grammar& grammar_in, TokenSurfaces surfaces_in);
+  State(const Grammar& grammar_in, GrammarVocabulary vocabulary_in);
 
   std::shared_ptr<TokenMasks> new_masks() const;
   // Those that a cursor starts with: replaced by new ones when they have grown too large.
   std::shared_ptr<TokenMasks> current_masks() const;
 
   Grammar grammar;
-  TokenSurfaces surfaces;
-  std::uint64_t fingerprint;  // Of the surfaces.
-  TokenTrie later;
-  std::optional<TokenTrie> first;  // Nothing if it is the same.
+  GrammarVocabulary vocabulary;
   Promise promise = Promise::none;
   std::unique_ptr<const Completion> completion;
   mutable StateMasks state_masks;
@@ -32,7 +29,9 @@ struct CompiledGrammar::State {
   TokenSet nothing;
 
   const Automaton& automaton() const { return grammar.parts_->automaton; }
-  const TokenTrie& first_trie() const { return first ? *first : later; }
+  const TokenSurfaces& surfaces() const { return vocabulary.surfaces(); }
+  const TokenTrie& later() const { return vocabulary.parts_->later; }
+  const TokenTrie& first_trie() const { return vocabulary.parts_->first_trie(); }
 
  private:
   bool spells_every_byte() const;

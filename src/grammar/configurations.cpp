@@ -107,6 +107,19 @@ ContextSet Configurations::contexts(ConfigurationId from, std::uint8_t byte) {
   return contexts;
 }
 
+std::optional<std::uint8_t> Configurations::only_byte(ConfigurationId configuration) {
+  const Closure& here = closure(configuration);
+  if (here.accepting) return std::nullopt;
+  std::optional<std::uint8_t> byte;
+  for (const Item& item : here.readers) {
+    for (const Automaton::ByteEdge& edge : automaton_[item.state].bytes) {
+      if (edge.low != edge.high || (byte && *byte != edge.low)) return std::nullopt;
+      byte = edge.low;
+    }
+  }
+  return byte;
+}
+
 // Follows calls, returns and empty edges. Nodes of calls made here may still gain places to return to, and may be in
 // cycles; at the end they become nodes of the table.
 class Configurations::ClosureBuilder {

@@ -5,6 +5,7 @@
 #include <compare>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -53,6 +54,9 @@ class Configurations {
 
   // What is set where that byte is read.
   ContextSet contexts(ConfigurationId from, std::uint8_t byte);
+
+  // The byte that must come next, unless the text may end here or there is a choice.
+  std::optional<std::uint8_t> only_byte(ConfigurationId configuration);
 
   const Closure& closure(ConfigurationId configuration);
   bool accepting(ConfigurationId configuration) { return closure(configuration).accepting; }

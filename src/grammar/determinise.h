@@ -41,7 +41,4 @@ std::optional<RuleAutomaton> determinise(const RuleNfa& nfa, std::uint32_t rule)
 // The same states as there, empty edges and all; those that no text leads to and that lead nowhere are left out.
 RuleAutomaton copy_rule(const RuleNfa& nfa, std::uint32_t rule);
 
-// Joins states from which the same goes on.
-RuleAutomaton minimise(const RuleAutomaton& automaton);
-
 }  // namespace semfuse

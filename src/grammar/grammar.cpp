@@ -11,7 +11,6 @@
 #include "grammar/gbnf_parser.h"
 #include "grammar/grammar_parts.h"
 #include "grammar/rule_nfa.h"
-#include "grammar/rule_plan.h"
 #include "grammar/rule_settings.h"
 #include "io/file.h"
 #include "io/quoted_text.h"
@@ -40,7 +39,7 @@ void check_work(const Configurations& configurations, std::size_t bytes_read) {
 Grammar Grammar::parse(std::string_view gbnf, std::string_view origin, const WordsOfClass& words_of_class) {
   const GrammarText source = {.text = gbnf, .origin = origin};
   const GrammarTree tree = spread_settings(parse_gbnf(source, words_of_class), source);
-  const RuleNfa nfa = build_rule_nfa(tree, plan_rules(tree, source));
+  const RuleNfa nfa = build_rule_nfa(tree, source);
   if (!nfa.alive[nfa.rules[0].start]) {
     source.fail(tree.rules[tree.root].offset,
                 "rule \"root\" describes no sentence: every way through it calls a rule again without end, or needs a "
@@ -51,9 +50,14 @@ Grammar Grammar::parse(std::string_view gbnf, std::string_view origin, const Wor
     settings.push_back({.knob = setting.knob, .value = setting.value, .where = source.place(setting.offset)});
   }
   return Grammar(std::make_shared<const Parts>(Parts{.origin = std::string(origin),
+                                                     .gbnf = std::string(gbnf),
                                                      .automaton = Automaton(nfa),
                                                      .settings = std::move(settings),
                                                      .contexts = tree.contexts}));
+}
+
+const std::string& Grammar::gbnf() const {
+  return parts_->gbnf;
 }
 
 const std::vector<RuleSetting>& Grammar::settings() const {
@@ -61,7 +65,8 @@ const std::vector<RuleSetting>& Grammar::settings() const {
 }
 
 Grammar Grammar::load(const std::string& path, const WordsOfClass& words_of_class) {
-  return parse(read_text(path, kMaxGrammarBytes), path, words_of_class);
+  const std::string text = read_text(path, kMaxGrammarBytes);
+  return path.ends_with(".json") ? from_json_schema(text, path) : parse(text, path, words_of_class);
 }
 
 Grammar::Match Grammar::match(std::string_view text) const {

@@ -1,9 +1,13 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <mutex>
 #include <utility>
 
 #include "grammar/compiled_grammar_state.h"
 #include "grammar/rule_settings.h"
+#include "grammar/utf8.h"
+#include "semfuse/error.h"
 #include "semfuse/grammar.h"
 
 namespace semfuse {
@@ -17,6 +21,19 @@ struct GrammarCursor::Position {
   bool begun = false;
   bool ended = false;
   bool can_end = false;
+  std::vector<TokenId> tokens;
+  // Where the text stood before each of the last tokens, in these masks; earlier ones have to be read again.
+  struct Before {
+    ConfigurationId at;
+    bool can_end;
+  };
+  std::vector<Before> history;
+
+  void append(TokenId id) {
+    tokens.push_back(id);
+    history.push_back({at, can_end});
+    begun = true;
+  }
 
   // Goes over to other masks if these have grown too large.
   void renew() {
@@ -31,18 +48,21 @@ struct GrammarCursor::Position {
     at = carried.move_to(next->configurations(), at);
     masks = std::move(next);
     allowed = nullptr;
+    history.clear();
   }
 };
 
-GrammarCursor CompiledGrammar::begin() const {
-  auto position = std::make_unique<GrammarCursor::Position>();
-  position->grammar = state_;
-  position->masks = state_->current_masks();
-  position->can_end = state_->allowed_first.contains(state_->surfaces.end);
-  return GrammarCursor(std::move(position));
+GrammarCursor::GrammarCursor(std::shared_ptr<const CompiledGrammar::State> grammar)
+    : position_(std::make_unique<Position>()) {
+  position_->can_end = grammar->allowed_first.contains(grammar->vocabulary.end());
+  position_->masks = grammar->current_masks();
+  position_->grammar = std::move(grammar);
 }
 
-GrammarCursor::GrammarCursor(std::unique_ptr<Position> position) : position_(std::move(position)) {}
+GrammarCursor CompiledGrammar::begin() const {
+  return GrammarCursor(state_);
+}
+
 GrammarCursor::GrammarCursor(GrammarCursor&&) noexcept = default;
 GrammarCursor& GrammarCursor::operator=(GrammarCursor&&) noexcept = default;
 GrammarCursor::~GrammarCursor() = default;
@@ -74,16 +94,17 @@ const TokenSet& GrammarCursor::allowed_within(std::size_t budget) {
 
 bool GrammarCursor::advance(TokenId id) {
   Position& position = *position_;
-  const TokenSurfaces& surfaces = position.grammar->surfaces;
+  const TokenSurfaces& surfaces = position.grammar->surfaces();
   if (position.ended || id < 0 || static_cast<std::size_t>(id) >= surfaces.later.size()) return false;
   if (id == surfaces.end) {
     if (!position.can_end) return false;
+    position.append(id);
     position.ended = true;
     return true;
   }
   const std::string& text = (position.begun ? surfaces.later : surfaces.first)[static_cast<std::size_t>(id)];
   if (text.empty() && !position.begun && id == surfaces.leading_blank) {
-    position.begun = true;
+    position.append(id);
     return true;
   }
   if (text.empty()) return false;
@@ -97,14 +118,43 @@ bool GrammarCursor::advance(TokenId id) {
       if (at == Configurations::kDead) return false;
     }
     if (!position.masks->completable(at)) return false;
-    position.can_end = configurations.accepting(at);
+    const bool accepting = configurations.accepting(at);
+    position.append(id);
+    position.can_end = accepting;
     position.at = at;
-    position.begun = true;
     position.allowed = nullptr;
     full = position.masks->is_full();
   }
   if (full) position.renew();
   return true;
+}
+
+void GrammarCursor::rollback(std::size_t num_tokens) {
+  Position& position = *position_;
+  if (num_tokens == 0) return;
+  if (num_tokens > position.tokens.size()) {
+    throw Error(
+        fmt::format("grammar: cannot take back {} tokens of a text that has {}", num_tokens, position.tokens.size()));
+  }
+  const std::size_t kept = position.tokens.size() - num_tokens;
+  if (num_tokens > position.history.size()) {
+    GrammarCursor again(position.grammar);
+    for (std::size_t i = 0; i < kept; ++i) again.advance(position.tokens[i]);
+    *this = std::move(again);
+    return;
+  }
+  const Position::Before before = position.history[position.history.size() - num_tokens];
+  position.at = before.at;
+  position.can_end = before.can_end;
+  position.tokens.resize(kept);
+  position.history.resize(position.history.size() - num_tokens);
+  position.begun = kept > 0;
+  position.ended = false;
+  position.allowed = nullptr;
+}
+
+std::span<const TokenId> GrammarCursor::tokens() const {
+  return position_->tokens;
 }
 
 bool GrammarCursor::can_end() const {
@@ -119,6 +169,54 @@ std::optional<TokenId> GrammarCursor::forced() {
   return allowed().only();
 }
 
+std::string GrammarCursor::forced_text(std::size_t most_bytes) {
+  Position& position = *position_;
+  std::string text;
+  if (position.ended) return text;
+  const std::lock_guard lock(position.masks->mutex());
+  Configurations& configurations = position.masks->configurations();
+  ConfigurationId at = position.at;
+  while (text.size() < most_bytes) {
+    const std::optional<std::uint8_t> byte = configurations.only_byte(at);
+    if (!byte) break;
+    text.push_back(static_cast<char>(*byte));
+    at = configurations.step(at, *byte);
+  }
+  text.resize(whole_characters(text));
+  return text;
+}
+
+std::vector<TokenId> GrammarCursor::forced_tokens(std::size_t most_bytes) {
+  const std::string text = forced_text(most_bytes);
+  const GrammarVocabulary::Parts& vocabulary = *position_->grammar->vocabulary.parts_;
+  std::vector<TokenId> tokens;
+  std::string_view rest = text;
+  GrammarCursor ahead = *this;
+  while (!rest.empty()) {
+    const TokenTrie& trie = ahead.position_->begun ? vocabulary.later : vocabulary.first_trie();
+    const std::optional<TokenTrie::Longest> longest = trie.longest_prefix(rest);
+    if (!longest || !ahead.advance(longest->token)) break;
+    tokens.push_back(longest->token);
+    rest.remove_prefix(longest->length);
+  }
+  const bool text_ends = rest.empty() && ahead.can_end() && ahead.forced() == vocabulary.surfaces.end;
+  if (!tokens.empty() && rest.empty() && !text_ends) tokens.pop_back();
+  return tokens;
+}
+
+void GrammarCursor::fill(std::span<std::int32_t> words) {
+  const TokenSet& set = allowed();
+  const std::size_t num_words = (set.size() + 31) / 32;
+  if (words.size() != num_words) {
+    throw Error(fmt::format("grammar: a mask of {} tokens has {} words of 32 bits, not {}", set.size(), num_words,
+                            words.size()));
+  }
+  const std::span<const std::uint64_t> from = set.words();
+  for (std::size_t i = 0; i < num_words; ++i) {
+    words[i] = static_cast<std::int32_t>(static_cast<std::uint32_t>(from[i / 2] >> (32 * (i % 2))));
+  }
+}
+
 std::vector<std::size_t> GrammarCursor::settings() {
   Position& position = *position_;
   const Grammar::Parts& parts = *position.grammar->grammar.parts_;
@@ -130,7 +228,7 @@ std::vector<std::size_t> GrammarCursor::settings() {
 
 std::vector<std::string> GrammarCursor::expected(std::size_t limit) {
   const TokenSet& set = allowed();
-  const TokenSurfaces& surfaces = position_->grammar->surfaces;
+  const TokenSurfaces& surfaces = position_->grammar->surfaces();
   std::vector<std::string> words;
   if (set.size() > 0 && set.contains(surfaces.end)) words.emplace_back("end of text");
   for (const TokenId id : set.ids()) {

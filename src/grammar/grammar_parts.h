@@ -11,6 +11,7 @@ namespace semfuse {
 
 struct Grammar::Parts {
   std::string origin;
+  std::string gbnf;
   Automaton automaton;
   std::vector<RuleSetting> settings;
   GrammarTree::Contexts contexts;  // Of settings.

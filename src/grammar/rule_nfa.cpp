@@ -1,7 +1,15 @@
 #include "grammar/rule_nfa.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <unordered_map>
 #include <utility>
 
+#include "grammar/grammar_text.h"
+#include "grammar/rule_plan.h"
 #include "grammar/utf8.h"
 
 namespace semfuse {
@@ -14,14 +22,22 @@ using Kind = GrammarTree::Kind;
 
 class Builder {
  public:
-  Builder(const GrammarTree& tree, const RulePlan& plan) : tree_(tree), plan_(plan) {}
+  Builder(const GrammarTree& tree, const RulePlan& plan, std::size_t most_states)
+      : tree_(tree), plan_(plan), most_states_(most_states) {}
 
-  RuleNfa build() {
+  std::optional<RuleNfa> build() {
     for (const std::uint32_t rule : plan_.kept) {
       const std::uint32_t first = num_states_;
       const std::uint32_t start = add_state();
       const std::uint32_t accept = add_state();
       connect(tree_.rules[rule].body, start, accept);
+      while (!open_.empty() && !is_too_large()) {
+        const Instance instance = open_.back();
+        open_.pop_back();
+        connect(tree_.rules[instance.rule].body, instance.from, instance.to);
+      }
+      instances_.clear();
+      if (is_too_large()) return std::nullopt;
       nfa_.rules.push_back({.start = start, .accept = accept, .num_states = num_states_ - first});
     }
     sort_edges();
@@ -30,27 +46,34 @@ class Builder {
   }
 
  private:
+  // A rule written out between two states.
+  struct Instance {
+    std::uint32_t rule;
+    std::uint32_t from;
+    std::uint32_t to;
+  };
+
+  bool is_too_large() const { return num_states_ > most_states_ || edges_.size() > 4 * most_states_; }
   std::uint32_t add_state() { return num_states_++; }
   void add_edge(std::uint32_t from, Edge edge) { edges_.emplace_back(from, edge); }
   void add_empty(std::uint32_t from, std::uint32_t to) { add_edge(from, {.kind = EdgeKind::empty, .target = to}); }
 
   // Adds paths that spell the expression. Adds no other edge into `from` or out of `to`; they may be the same state,
-  // which makes a loop. The tree's height is limited, and so is the recursion.
+  // which makes a loop. The tree's height is limited, and so is the recursion. Stops early if there are too many
+  // states.
   void connect(std::uint32_t index, std::uint32_t from, std::uint32_t to) {
+    if (is_too_large()) return;
     const Expression& expression = tree_.expressions[index];
     switch (expression.kind) {
       case Kind::literal:
         connect_literal(expression.bytes, context_set(expression.context), from, to);
         break;
       case Kind::characters:
-        for (const CodePointRange& range : expression.ranges) {
-          for (const ByteRangeSequence& sequence : utf8_sequences(range))
-            connect_bytes(sequence, context_set(expression.context), from, to);
-        }
+        connect_characters(expression, from, to);
         break;
       case Kind::reference:
         if (plan_.inlined[expression.rule]) {
-          connect(tree_.rules[expression.rule].body, from, to);
+          connect_instance(expression.rule, from, to);
         } else {
           add_edge(from, {.kind = EdgeKind::call, .rule = plan_.kept_index_of[expression.rule], .target = to});
         }
@@ -65,7 +88,7 @@ class Builder {
         break;
       }
       case Kind::choice:
-        for (const std::uint32_t child : expression.children) connect(child, from, to);
+        connect_choice(expression, from, to);
         break;
       case Kind::repeat:
         connect_repeat(expression, from, to);
@@ -73,29 +96,84 @@ class Builder {
     }
   }
 
+  // Rules that are written out before the same state are written out once: what ends alike shares its states, and a
+  // rule that calls itself at its end becomes a loop.
+  void connect_instance(std::uint32_t rule, std::uint32_t from, std::uint32_t to) {
+    const auto [found, added] = instances_.emplace(std::uint64_t{rule} << 32 | to, num_states_);
+    if (added) {
+      add_state();
+      open_.push_back({rule, found->second, to});
+    }
+    add_empty(from, found->second);
+  }
+
+  // Words that begin alike share those states.
+  void connect_choice(const Expression& choice, std::uint32_t from, std::uint32_t to) {
+    std::unordered_map<std::uint64_t, std::uint32_t> next_of;  // By state, context and byte.
+    for (const std::uint32_t child : choice.children) {
+      const Expression& literal = tree_.expressions[child];
+      if (literal.kind != Kind::literal || literal.bytes.size() < 2) {
+        connect(child, from, to);
+        continue;
+      }
+      std::uint32_t at = from;
+      for (std::size_t i = 0; i + 1 < literal.bytes.size(); ++i) {
+        const auto byte = static_cast<std::uint8_t>(literal.bytes[i]);
+        const std::uint64_t key = std::uint64_t{at} << 16 | literal.context << 8 | byte;
+        const auto [found, added] = next_of.emplace(key, num_states_);
+        if (added) {
+          add_state();
+          add_bytes(at, {byte, byte}, context_set(literal.context), found->second);
+        }
+        at = found->second;
+      }
+      const auto last = static_cast<std::uint8_t>(literal.bytes.back());
+      add_bytes(at, {last, last}, context_set(literal.context), to);
+      if (is_too_large()) return;
+    }
+  }
+
+  void add_bytes(std::uint32_t from, ByteRange range, ContextSet contexts, std::uint32_t to) {
+    add_edge(from, {.kind = EdgeKind::bytes, .low = range.low, .high = range.high, .contexts = contexts, .target = to});
+  }
+
   void connect_literal(const std::string& bytes, ContextSet contexts, std::uint32_t from, std::uint32_t to) {
     if (bytes.empty()) add_empty(from, to);
     for (std::size_t i = 0; i < bytes.size(); ++i) {
       const std::uint32_t next = i + 1 == bytes.size() ? to : add_state();
       const auto byte = static_cast<std::uint8_t>(bytes[i]);
-      add_edge(from, {.kind = EdgeKind::bytes, .low = byte, .high = byte, .contexts = contexts, .target = next});
+      add_bytes(from, {byte, byte}, contexts, next);
       from = next;
     }
   }
 
-  void connect_bytes(const ByteRangeSequence& sequence, ContextSet contexts, std::uint32_t from, std::uint32_t to) {
-    for (std::size_t i = 0; i < sequence.length; ++i) {
-      const std::uint32_t next = i + 1 == sequence.length ? to : add_state();
-      const ByteRange range = sequence.ranges[i];
-      add_edge(from,
-               {.kind = EdgeKind::bytes, .low = range.low, .high = range.high, .contexts = contexts, .target = next});
-      from = next;
+  // Characters whose first bytes are the same share those states: the ranges ascend, so they are neighbours.
+  void connect_characters(const Expression& characters, std::uint32_t from, std::uint32_t to) {
+    const ContextSet contexts = context_set(characters.context);
+    ByteRangeSequence last;
+    std::array<std::uint32_t, 4> path = {from};  // The state before each byte of the last one.
+    for (const CodePointRange& range : characters.ranges) {
+      for (const ByteRangeSequence& sequence : utf8_sequences(range)) {
+        std::size_t shared = 0;
+        while (shared + 1 < sequence.length && shared + 1 < last.length &&
+               sequence.ranges[shared].low == last.ranges[shared].low &&
+               sequence.ranges[shared].high == last.ranges[shared].high) {
+          ++shared;
+        }
+        for (std::size_t i = shared; i < sequence.length; ++i) {
+          const std::uint32_t next = i + 1 == sequence.length ? to : add_state();
+          add_bytes(path[i], sequence.ranges[i], contexts, next);
+          if (i + 1 < sequence.length) path[i + 1] = next;
+        }
+        last = sequence;
+      }
+      if (is_too_large()) return;
     }
   }
 
   void connect_repeat(const Expression& repeat, std::uint32_t from, std::uint32_t to) {
     const std::uint32_t child = repeat.children[0];
-    for (std::uint32_t i = 0; i < repeat.least; ++i) {
+    for (std::uint32_t i = 0; i < repeat.least && !is_too_large(); ++i) {
       const std::uint32_t next = add_state();
       connect(child, from, next);
       from = next;
@@ -106,7 +184,7 @@ class Builder {
       connect(child, loop, loop);
       from = loop;
     } else {
-      for (std::uint32_t i = repeat.least; i < repeat.most; ++i) {
+      for (std::uint32_t i = repeat.least; i < repeat.most && !is_too_large(); ++i) {
         add_empty(from, to);
         const std::uint32_t next = add_state();
         connect(child, from, next);
@@ -161,15 +239,44 @@ class Builder {
 
   const GrammarTree& tree_;
   const RulePlan& plan_;
+  std::size_t most_states_;
   RuleNfa nfa_;
+  std::vector<Instance> open_;
+  std::unordered_map<std::uint64_t, std::uint32_t> instances_;  // The first state, by rule and state behind it.
   std::uint32_t num_states_ = 0;
   std::vector<std::pair<std::uint32_t, Edge>> edges_;
 };
 
 }  // namespace
 
-RuleNfa build_rule_nfa(const GrammarTree& tree, const RulePlan& plan) {
-  return Builder(tree, plan).build();
+std::optional<RuleNfa> build_rule_nfa(const GrammarTree& tree, const RulePlan& plan, std::size_t most_states) {
+  return Builder(tree, plan, most_states).build();
+}
+
+RuleNfa build_rule_nfa(const GrammarTree& tree, const GrammarText& source) {
+  constexpr std::size_t kInlineBudget = 50'000;  // States of all rules, some written out.
+  constexpr std::size_t kMostStates = 1'200'000;
+  constexpr std::uint64_t kMostRepeated = 200'000;  // States of a repetition that is written out.
+  constexpr std::uint64_t kAnySize = std::numeric_limits<std::uint64_t>::max();
+  const bool copies = !tree.settings.empty();
+  const char* for_settings = copies ? "its rules copied for each setting " : "";
+  const std::vector<std::uint64_t> sizes = expression_sizes(tree);
+  for (std::size_t e = 0; e < sizes.size(); ++e) {
+    const Expression& expression = tree.expressions[e];
+    if (expression.kind != Kind::repeat || sizes[e] <= kMostRepeated) continue;
+    if (expression.least <= 1 && (expression.most <= 1 || expression.most == GrammarTree::kUnbounded)) continue;
+    source.fail(
+        expression.offset,
+        fmt::format("with its repetitions written out {}{}the grammar has more than {} states; lower the counts",
+                    copies ? "and " : "", for_settings, kMostRepeated));
+  }
+  for (const std::uint64_t largest : std::array<std::uint64_t, 4>{kAnySize, 2000, 200, 20}) {
+    if (std::optional<RuleNfa> nfa = build_rule_nfa(tree, plan_rules(tree, largest), kInlineBudget)) return *nfa;
+  }
+  if (std::optional<RuleNfa> nfa = build_rule_nfa(tree, plan_rules(tree, 0), kMostStates)) return *nfa;
+  source.fail(tree.rules[tree.root].offset,
+              fmt::format("{}{}the grammar has more than {} states; {}shorten the grammar", copies ? "with " : "",
+                          for_settings, kMostStates, copies ? "set fewer rules, or " : ""));
 }
 
 }  // namespace semfuse

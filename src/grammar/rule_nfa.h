@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
+#include "grammar/grammar_text.h"
 #include "grammar/grammar_tree.h"
 #include "grammar/rule_plan.h"
 #include "grammar/rule_settings.h"
@@ -41,6 +43,10 @@ struct RuleNfa {
   }
 };
 
-RuleNfa build_rule_nfa(const GrammarTree& tree, const RulePlan& plan);
+// Nothing if that has more states.
+std::optional<RuleNfa> build_rule_nfa(const GrammarTree& tree, const RulePlan& plan, std::size_t most_states);
+
+// With as many rules written out as keeps the whole small. Throws Error if it is too large at best.
+RuleNfa build_rule_nfa(const GrammarTree& tree, const GrammarText& source);
 
 }  // namespace semfuse

@@ -1,9 +1,6 @@
 #include "grammar/rule_plan.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <array>
 
 #include "grammar/strong_components.h"
 #include "grammar/utf8.h"
@@ -14,14 +11,7 @@ namespace {
 using Expression = GrammarTree::Expression;
 using Kind = GrammarTree::Kind;
 
-constexpr std::uint64_t kInlineBudget = 50'000;  // States of all rules after inlining.
-constexpr std::uint32_t kMaxInlinedHeight = 400;
 constexpr std::uint64_t kHuge = std::uint64_t{1} << 40;
-
-struct Sizes {
-  std::vector<std::uint64_t> of_expression;
-  std::vector<std::uint64_t> of_rule;
-};
 
 class Planner {
  public:
@@ -40,6 +30,10 @@ class Planner {
       uses_[r].erase(std::unique(uses_[r].begin(), uses_[r].end()), uses_[r].end());
     }
     components_ = strong_components(uses_);
+    component_of_.resize(tree.rules.size());
+    for (std::uint32_t c = 0; c < components_.size(); ++c) {
+      for (const std::uint32_t rule : components_[c]) component_of_[rule] = c;
+    }
     reachable_.resize(tree.rules.size());
     std::vector<std::uint32_t> open = {tree.root};
     reachable_[tree.root] = true;
@@ -53,26 +47,29 @@ class Planner {
     }
   }
 
-  // Inlines what is not larger than `largest`; returns the number of states of the rules that stay.
-  std::uint64_t plan(std::uint64_t largest, RulePlan& plan, Sizes& sizes) const {
+  RulePlan plan(std::uint64_t largest, std::vector<std::uint64_t>& sizes) const {
     const std::size_t num_rules = tree_.rules.size();
+    RulePlan plan;
     plan.inlined.assign(num_rules, false);
-    sizes.of_expression.assign(tree_.expressions.size(), 0);
-    sizes.of_rule.assign(num_rules, 0);
-    std::vector<std::uint32_t> heights(tree_.expressions.size(), 1);
-    std::uint64_t total = 0;
+    sizes.assign(tree_.expressions.size(), 0);
+    std::vector<std::uint64_t> sizes_of_rules(num_rules, 1);
     for (const std::vector<std::uint32_t>& component : components_) {  // Rules come after those that they use.
+      std::uint64_t total = 0;
       for (const std::uint32_t rule : component) {
         const std::uint32_t body = tree_.rules[rule].body;
-        for (std::uint32_t e = tree_.rules[rule].first_expression; e <= body; ++e) measure(e, plan, sizes, heights);
-        sizes.of_rule[rule] = sizes.of_expression[body];
+        for (std::uint32_t e = tree_.rules[rule].first_expression; e <= body; ++e)
+          sizes[e] = size_of(e, plan, sizes, sizes_of_rules);
+        total = std::min(kHuge, total + sizes[body]);
       }
-      const std::uint32_t rule = component[0];
-      const bool recursive = component.size() > 1 || std::binary_search(uses_[rule].begin(), uses_[rule].end(), rule);
-      plan.inlined[rule] = !recursive && rule != tree_.root && sizes.of_rule[rule] <= largest &&
-                           heights[tree_.rules[rule].body] < kMaxInlinedHeight;
-      for (const std::uint32_t member : component) {
-        if (reachable_[member] && !plan.inlined[member]) total = std::min(kHuge, total + sizes.of_rule[member]);
+      // All rules of a group that call each other are written out, or none.
+      const bool fits = total <= largest && calls_only_at_ends(component);
+      for (const std::uint32_t rule : component) {
+        sizes_of_rules[rule] = total;
+        plan.inlined[rule] = fits && rule != tree_.root;
+      }
+      if (fits && component.size() > 1 &&
+          std::find(component.begin(), component.end(), tree_.root) != component.end()) {
+        for (const std::uint32_t rule : component) plan.inlined[rule] = false;
       }
     }
     plan.kept = {tree_.root};
@@ -82,14 +79,40 @@ class Planner {
       plan.kept_index_of[rule] = static_cast<std::uint32_t>(plan.kept.size());
       plan.kept.push_back(rule);
     }
-    return total;
+    return plan;
   }
 
  private:
-  void measure(std::uint32_t index, const RulePlan& plan, Sizes& sizes, std::vector<std::uint32_t>& heights) const {
+  // A rule that is not recursive, or rules that call each other where they end, and nowhere else: a loop says the same.
+  bool calls_only_at_ends(const std::vector<std::uint32_t>& component) const {
+    for (const std::uint32_t rule : component) {
+      const std::uint32_t first = tree_.rules[rule].first_expression;
+      const std::uint32_t body = tree_.rules[rule].body;
+      // Parents come behind their children.
+      std::vector<bool> at_end(body - first + 1);
+      at_end[body - first] = true;
+      for (std::uint32_t e = body + 1; e-- > first;) {
+        const Expression& expression = tree_.expressions[e];
+        if (expression.kind == Kind::reference && !at_end[e - first] &&
+            component_of_[expression.rule] == component_of_[rule])
+          return false;
+        if (!at_end[e - first]) continue;
+        const std::vector<std::uint32_t>& children = expression.children;
+        const bool once = expression.kind == Kind::repeat && expression.most == 1;
+        if (expression.kind == Kind::choice || once) {
+          for (const std::uint32_t child : children) at_end[child - first] = true;
+        } else if (expression.kind == Kind::sequence && !children.empty()) {
+          at_end[children.back() - first] = true;
+        }
+      }
+    }
+    return true;
+  }
+
+  std::uint64_t size_of(std::uint32_t index, const RulePlan& plan, const std::vector<std::uint64_t>& sizes,
+                        const std::vector<std::uint64_t>& sizes_of_rules) const {
     const Expression& expression = tree_.expressions[index];
     std::uint64_t size = 1;
-    std::uint32_t height = 1;
     switch (expression.kind) {
       case Kind::literal:
         size = expression.bytes.size();
@@ -98,57 +121,41 @@ class Planner {
         size = character_sizes_[index];
         break;
       case Kind::reference:
-        if (plan.inlined[expression.rule]) {
-          size = sizes.of_rule[expression.rule];
-          height = 1 + heights[tree_.rules[expression.rule].body];
-        }
+        if (plan.inlined[expression.rule]) size = sizes_of_rules[expression.rule];
         break;
       case Kind::sequence:
       case Kind::choice:
-        for (const std::uint32_t child : expression.children) size += sizes.of_expression[child] + 1;
+        for (const std::uint32_t child : expression.children) size += sizes[child] + 1;
         break;
       case Kind::repeat: {
         const bool endless = expression.most == GrammarTree::kUnbounded;
         const std::uint64_t copies = endless ? expression.least + 1 : expression.most;
-        size += copies * (sizes.of_expression[expression.children[0]] + 1);
+        size += copies * (sizes[expression.children[0]] + 1);
         break;
       }
     }
-    for (const std::uint32_t child : expression.children) height = std::max(height, heights[child] + 1);
-    sizes.of_expression[index] = std::min(size, kHuge);
-    heights[index] = height;
+    return std::min(size, kHuge);
   }
 
   const GrammarTree& tree_;
   std::vector<std::uint64_t> character_sizes_;
   std::vector<std::vector<std::uint32_t>> uses_;
   std::vector<std::vector<std::uint32_t>> components_;
+  std::vector<std::uint32_t> component_of_;
   std::vector<bool> reachable_;
 };
 
 }  // namespace
 
-RulePlan plan_rules(const GrammarTree& tree, const GrammarText& source) {
-  const Planner planner(tree);
-  RulePlan plan;
-  Sizes sizes;
-  std::uint64_t total = 0;
-  for (const std::uint64_t largest : std::array<std::uint64_t, 5>{kHuge, 2000, 200, 20, 0}) {
-    total = planner.plan(largest, plan, sizes);
-    if (total <= kInlineBudget) return plan;
-  }
-  if (total <= kMaxGrammarStates) return plan;
-  std::size_t offset = tree.rules[tree.root].offset;
-  for (std::size_t i = 0; i < tree.expressions.size(); ++i) {
-    if (sizes.of_expression[i] <= kMaxGrammarStates) continue;
-    offset = tree.expressions[i].offset;
-    break;
-  }
-  source.fail(offset,
-              fmt::format("with its repetitions written out{} the grammar has more than {} states; lower the counts{} "
-                          "or shorten the grammar",
-                          tree.settings.empty() ? "" : " and its rules copied for each setting", kMaxGrammarStates,
-                          tree.settings.empty() ? "" : ", set fewer rules"));
+RulePlan plan_rules(const GrammarTree& tree, std::uint64_t largest) {
+  std::vector<std::uint64_t> sizes;
+  return Planner(tree).plan(largest, sizes);
+}
+
+std::vector<std::uint64_t> expression_sizes(const GrammarTree& tree) {
+  std::vector<std::uint64_t> sizes;
+  Planner(tree).plan(0, sizes);
+  return sizes;
 }
 
 }  // namespace semfuse

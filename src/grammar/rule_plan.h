@@ -1,23 +1,24 @@
-// Which rules are written out where they are used, and how large the grammar then is.
+// Which rules are written out where they are used.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
-#include "grammar/grammar_text.h"
 #include "grammar/grammar_tree.h"
 
 namespace semfuse {
 
-inline constexpr std::uint64_t kMaxGrammarStates = 200'000;
-
 struct RulePlan {
-  std::vector<bool> inlined;                 // Of each rule: it is not recursive and small enough to be written out.
+  std::vector<bool>
+      inlined;  // Of each rule: it is written out where it is used. One that calls itself at most at its end.
   std::vector<std::uint32_t> kept;           // Rules with an automaton of their own, in use; root comes first.
   std::vector<std::uint32_t> kept_index_of;  // Place in `kept` of each rule that is there.
 };
 
-// Throws Error if the grammar is too large with its repetitions written out.
-RulePlan plan_rules(const GrammarTree& tree, const GrammarText& source);
+// Writes out rules with bodies up to that size, in states, their own rules written out included.
+RulePlan plan_rules(const GrammarTree& tree, std::uint64_t largest);
+
+// How many states each expression has, about, if no rule is written out.
+std::vector<std::uint64_t> expression_sizes(const GrammarTree& tree);
 
 }  // namespace semfuse

@@ -48,4 +48,18 @@ TokenTrie::TokenTrie(std::vector<Entry> entries) {
   nodes_.push_back({.first_token = static_cast<std::uint32_t>(tokens_.size())});
 }
 
+std::optional<TokenTrie::Longest> TokenTrie::longest_prefix(std::string_view text) const {
+  std::optional<Longest> longest;
+  std::uint32_t node = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto byte = static_cast<std::uint8_t>(text[i]);
+    std::uint32_t child = node + 1;
+    while (child < nodes_[node].end && nodes_[child].byte < byte) child = nodes_[child].end;
+    if (child >= nodes_[node].end || nodes_[child].byte != byte) break;
+    node = child;
+    if (!tokens(node).empty()) longest = {.token = tokens(node)[0], .length = i + 1};
+  }
+  return longest;
+}
+
 }  // namespace semfuse

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -42,6 +43,12 @@ class TokenTrie {
   std::span<const TokenId> tokens_below(std::uint32_t node) const {
     return {tokens_.data() + nodes_[node].first_token, tokens_.data() + nodes_[nodes_[node].end].first_token};
   }
+  // The token with the longest string that the text begins with, if there is one; of several the first.
+  struct Longest {
+    TokenId token;
+    std::size_t length;
+  };
+  std::optional<Longest> longest_prefix(std::string_view text) const;
   bool is_leaf(std::uint32_t node) const { return nodes_[node].end == node + 1; }
   std::uint32_t max_depth() const { return max_depth_; }
   std::size_t memory() const { return nodes_.size() * sizeof(Node) + tokens_.size() * sizeof(TokenId); }  // Bytes.

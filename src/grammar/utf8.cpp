@@ -79,6 +79,18 @@ char32_t first_code_point(std::string_view text) {
   return code_point;
 }
 
+std::size_t whole_characters(std::string_view text) {
+  std::size_t begin = text.size();
+  while (begin > 0 && text.size() - begin < 3) {
+    const auto byte = static_cast<unsigned char>(text[--begin]);
+    if (byte < 0x80) break;
+    if (byte < 0xC0) continue;
+    const std::size_t length = byte >= 0xF0 ? 4 : byte >= 0xE0 ? 3 : 2;
+    return begin + length > text.size() ? begin : text.size();
+  }
+  return text.size();
+}
+
 std::vector<ByteRangeSequence> utf8_sequences(CodePointRange range) {
   std::vector<ByteRangeSequence> sequences;
   if (range.low < kFirstSurrogate)

@@ -20,6 +20,9 @@ void append_utf8(char32_t code_point, std::string& bytes);
 // The first character of valid, non-empty UTF-8.
 char32_t first_code_point(std::string_view text);
 
+// The length of the text without a character that its end cuts off.
+std::size_t whole_characters(std::string_view text);
+
 struct ByteRange {
   std::uint8_t low = 0;
   std::uint8_t high = 0;  // Inclusive.

@@ -23,8 +23,10 @@
 #include "fuzz/llama2c_entry.h"
 #include "fuzz/packed_bytes_entry.h"
 #include "fuzz/parity_case_entry.h"
+#include "fuzz/regex_entry.h"
 #include "fuzz/run_log_entry.h"
 #include "fuzz/run_metrics_entry.h"
+#include "fuzz/schema_entry.h"
 #include "fuzz/spm_model_entry.h"
 #include "fuzz/steering_entry.h"
 #include "fuzz/study_records_entry.h"
@@ -109,6 +111,14 @@ TEST(FuzzReplay, Experiment) {
 
 TEST(FuzzReplay, Grammar) {
   replay("grammar", [](const Bytes& bytes) { return fuzz_grammar(bytes); });
+}
+
+TEST(FuzzReplay, Schema) {
+  replay("schema", [](const Bytes& bytes) { return fuzz_schema(bytes); });
+}
+
+TEST(FuzzReplay, Regex) {
+  replay("regex", [](const Bytes& bytes) { return fuzz_regex(bytes); });
 }
 
 TEST(FuzzReplay, DelimitedTable) {

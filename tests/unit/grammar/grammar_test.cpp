@@ -203,7 +203,7 @@ TEST(Grammar, ErrorsSayWhere) {
   EXPECT_THAT(error_of("root ::= \"\\uD800\""), StartsWith("g:1:11: this escape is no Unicode character"));
   EXPECT_THAT(error_of("root ::= \"\\U00110000\""), StartsWith("g:1:11: this escape is no Unicode character"));
   EXPECT_THAT(error_of("root ::= \"a\"{5,3}"), StartsWith("g:1:13: the repetition {5,3} runs backwards"));
-  EXPECT_THAT(error_of("root ::= \"a\"{1,100000}"), StartsWith("g:1:16: the count \"100000\" is above 1000"));
+  EXPECT_THAT(error_of("root ::= \"a\"{1,100000}"), StartsWith("g:1:16: the count \"100000\" is above 65536"));
   EXPECT_THAT(error_of("root ::= \"a\"{99999999999999999999}"), StartsWith("g:1:14: the count"));
   EXPECT_THAT(error_of("root ::= \"a\"{,3}"), StartsWith("g:1:14: expected a count, found \",\""));
   EXPECT_THAT(error_of("root ::= \"a\"{3"),
@@ -232,8 +232,7 @@ TEST(Grammar, HasLimits) {
   EXPECT_THAT(error_of("root ::= " + std::string(100000, '(')), HasSubstr("nested deeper than 200"));
   EXPECT_THAT(error_of("root ::= \"a\"" + std::string(100000, '*')), HasSubstr("nested deeper than 200"));
   EXPECT_THAT(error_of("root ::= ((\"a\"{1000}){1000}){1000}"), StartsWith("g:1:22: with its repetitions written out"));
-  EXPECT_THAT(error_of("root ::= " + std::string(1000000, '"')), StartsWith("g:1:10: with its repetitions"));
-  EXPECT_EQ(error_of("root ::= " + std::string(100000, '"')), "accepted");
+  EXPECT_EQ(error_of("root ::= " + std::string(1000000, '"')), "accepted");
 }
 
 TEST(Grammar, RulesThatDoubleStaySmall) {

@@ -107,7 +107,7 @@ TEST(RuleSettings, AreLimited) {
   std::string combined = "root ::= \"x\"";
   for (int i = 0; i < 6; ++i) combined += fmt::format(" | root[k{}=0] | root[k{}=1]", i, i);
   EXPECT_THAT(error_of(combined), HasSubstr("settings combine in more than 31 ways"));
-  EXPECT_THAT(error_of("root ::= a[k=1] a[k=2] a[k=3]\na ::= \"" + std::string(100'000, 'x') + "\""),
+  EXPECT_THAT(error_of("root ::= a[k=1] a[k=2] a[k=3]\na ::= \"" + std::string(500'000, 'x') + "\""),
               HasSubstr("its rules copied for each setting"));
 }
 

@@ -1,0 +1,95 @@
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "core/random.h"
+#include "grammar/vocabulary_parts.h"
+#include "semfuse/corpus.h"
+#include "semfuse/error.h"
+#include "semfuse/grammar.h"
+
+namespace semfuse {
+
+TokenSurfaces TokenSurfaces::of(const Vocabulary& vocabulary) {
+  TokenSurfaces surfaces;
+  for (std::size_t i = 0; i < vocabulary.size(); ++i) {
+    const auto id = static_cast<TokenId>(i);
+    const bool special = id == Vocabulary::kPad || id == Vocabulary::kBos || id == Vocabulary::kEos;
+    const std::string word = special ? std::string() : vocabulary.word(id);
+    surfaces.first.push_back(word);
+    surfaces.later.push_back(special ? word : join_words({"x", word}).substr(1));
+  }
+  return surfaces;
+}
+
+TokenSurfaces TokenSurfaces::of(const Tokenizer& tokenizer) {
+  TokenSurfaces surfaces{.first = tokenizer.surfaces(), .later = tokenizer.surfaces()};
+  if (!tokenizer.leading_blank()) return surfaces;
+  surfaces.leading_blank = Tokenizer::kFirstByte + ' ';
+  for (std::string& surface : surfaces.first) {
+    if (surface.starts_with(' ')) surface.erase(0, 1);
+  }
+  return surfaces;
+}
+
+std::uint64_t TokenSurfaces::fingerprint() const {
+  std::uint64_t hash = mix_bits(first.size()) + static_cast<std::uint64_t>(end);
+  for (const std::vector<std::string>* surfaces : {&first, &later}) {
+    for (const std::string& surface : *surfaces) {
+      hash = mix_bits(hash + surface.size() + 1);
+      for (const char c : surface) hash = mix_bits(hash ^ static_cast<std::uint8_t>(c)) + 0x9E3779B97F4A7C15ull;
+    }
+  }
+  return hash;
+}
+
+GrammarVocabulary::Parts::Parts(TokenSurfaces surfaces_in)
+    : surfaces(std::move(surfaces_in)), fingerprint(surfaces.fingerprint()), later(surfaces.later) {
+  if (surfaces.first != surfaces.later) first.emplace(surfaces.first);
+}
+
+GrammarVocabulary::GrammarVocabulary(TokenSurfaces surfaces) {
+  if (surfaces.first.size() != surfaces.later.size()) {
+    throw Error(
+        fmt::format("grammar: {} tokens have a surface at the beginning, but {} have one elsewhere; give one each",
+                    surfaces.first.size(), surfaces.later.size()));
+  }
+  if (surfaces.end < 0 || static_cast<std::size_t>(surfaces.end) >= surfaces.later.size()) {
+    throw Error(
+        fmt::format("grammar: the end token {} is not one of the {} tokens", surfaces.end, surfaces.later.size()));
+  }
+  const auto end = static_cast<std::size_t>(surfaces.end);
+  if (!surfaces.first[end].empty() || !surfaces.later[end].empty()) {
+    throw Error("grammar: the end token has a surface, but it is never text; leave its surfaces empty");
+  }
+  parts_ = std::make_shared<const Parts>(std::move(surfaces));
+}
+
+std::size_t GrammarVocabulary::size() const {
+  return parts_->surfaces.later.size();
+}
+
+TokenId GrammarVocabulary::end() const {
+  return parts_->surfaces.end;
+}
+
+const TokenSurfaces& GrammarVocabulary::surfaces() const {
+  return parts_->surfaces;
+}
+
+std::uint64_t GrammarVocabulary::fingerprint() const {
+  return parts_->fingerprint;
+}
+
+std::vector<TokenId> GrammarVocabulary::cut(std::string_view text) const {
+  std::vector<TokenId> tokens;
+  while (!text.empty()) {
+    const std::optional<TokenTrie::Longest> longest = parts_->later.longest_prefix(text);
+    if (!longest) break;
+    tokens.push_back(longest->token);
+    text.remove_prefix(longest->length);
+  }
+  return tokens;
+}
+
+}  // namespace semfuse
