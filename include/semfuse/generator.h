@@ -78,6 +78,7 @@ class LogitSource;  // A method of steering: see steering.h.
 
 struct GenerationRequest {
   std::string prompt;                              // The text begins with it; read through the grammar.
+  std::vector<TokenId> prompt_ids = {};            // The same as tokens; goes before `prompt` if there are any.
   std::shared_ptr<const CompiledGrammar> grammar;  // Null: any words. See Generator::compile().
   SamplingOptions sampling;
   RepetitionOptions repetition;
@@ -102,7 +103,8 @@ struct GenerationRequest {
   std::size_t max_tokens = 64;
   std::uint64_t seed = 1;
   std::uint64_t index = 0;  // Sentence of the seed: (seed, index) decides every draw.
-  bool explain = false;     // Fill GeneratedToken::explanation.
+  bool explain = false;     // Fill GeneratedToken::explanation,
+  std::size_t choices = 3;  // with at most so many model_choices and final_choices.
 };
 
 // What the settings of a grammar's rules ask a model for, in the order of Grammar::settings(). Throws Error that begins
@@ -115,8 +117,8 @@ struct TokenExplanation {
     std::string word;
     double probability;
   };
-  std::vector<Choice> model_choices;  // What the model alone would have said, most probable first; at most three.
-  std::vector<Choice> final_choices;  // What could have been drawn instead, most probable first; at most three.
+  std::vector<Choice> model_choices;  // What the model alone would have said, most probable first.
+  std::vector<Choice> final_choices;  // What could have been drawn instead, most probable first.
   // Of the chosen token, by the model as it was asked, where guidance or a LogitSource then steered it. Its choices are
   // those above.
   std::optional<double> unsteered;
@@ -182,6 +184,7 @@ class Generator {
                                    const TokenCallback& on_token = {}) const;
 
  private:
+  friend class GenerationSession;
   struct State;
   std::unique_ptr<State> state_;
 };

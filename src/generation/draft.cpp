@@ -22,7 +22,9 @@ namespace {
 
 constexpr std::size_t kCheapRows = 4;  // Rows of a pass that cost little more than one.
 
-void check(const GenerationRequest& request, std::span<const Knob> knobs) {
+}  // namespace
+
+void check_request(const GenerationRequest& request, std::span<const Knob> knobs) {
   const auto require = [](bool good, std::string_view rule) {
     if (!good) throw Error(fmt::format("generation: {}", rule));
   };
@@ -48,8 +50,6 @@ void check(const GenerationRequest& request, std::span<const Knob> knobs) {
           "guidance is a method of its own; leave it at 1 where another one steers");
 }
 
-}  // namespace
-
 Draft::Draft(const ReadModel& model, std::span<const std::size_t> classes, const KnobCells& cells,
              const GenerationRequest& request, std::span<const KnobSetting> rules, const Workers& workers)
     : read_model_(model),
@@ -60,7 +60,7 @@ Draft::Draft(const ReadModel& model, std::span<const std::size_t> classes, const
       guessing_(request, classes),
       workers_(workers),
       asked_rows_(model_, cells, request, rules) {
-  check(request, model_.options().knobs);
+  check_request(request, model_.options().knobs);
   if (request.grammar) cursor_ = request.grammar->begin();
   state_ = (request.source ? *request.source : usual_source(request)).open(model, request);
   text_in(model);
@@ -195,9 +195,28 @@ std::string Draft::text_so_far() const {
   return model_.decode(tokens_);
 }
 
+void Draft::ask_again() {
+  asked_rows_.read_request();
+  state_ = usual_source(request_).open(read_model_, request_);
+}
+
+void Draft::read_prompt_ids() {
+  const auto num_entries = static_cast<TokenId>(model_.vocabulary().size());
+  for (const TokenId id : request_.prompt_ids) {
+    const std::size_t place = result_.words.size() + 1;
+    if (id <= Vocabulary::kEos || id >= num_entries) {
+      throw Error(fmt::format("prompt: token {} is {}; ids of text are {} to {}", place, id, Vocabulary::kEos + 1,
+                              num_entries - 1));
+    }
+    read_prompt_token(id, model_.vocabulary().word(id), place);
+  }
+}
+
 void Draft::read_prompt() {
   const bool has_tokenizer = model_.tokenizer() != nullptr;
-  if (has_tokenizer) {
+  if (!request_.prompt_ids.empty()) {
+    read_prompt_ids();
+  } else if (has_tokenizer) {
     for (const TokenId id : model_.encode(request_.prompt)) {
       read_prompt_token(id, model_.vocabulary().word(id), result_.words.size() + 1);
     }

@@ -29,6 +29,9 @@ struct ModelWorker {
   StreamPool streams;
 };
 
+// Throws Error for options out of range, and for guidance of a knob that is none of `knobs`.
+void check_request(const GenerationRequest& request, std::span<const Knob> knobs);
+
 // What one request has become so far: its text, where that stands in the grammar, and the streams that read it. A draft
 // computes no logits. Sentences take turns: each says in prepare() what it waits for, one pass of the model serves all
 // of them, and each goes on with its rows in choose(); so a pass is large however short the sentences are. A draft's
@@ -66,6 +69,11 @@ class Draft {
   void choose(std::span<const ReadRows> rows, LogitMemory* memory,
               const std::function<bool(const GeneratedToken&)>& on_token);
 
+  // To be told when the request's knobs or guidance have changed: they hold from the next token on, which reads all of
+  // the text as asked now. At any time between two tokens, a token's callback included. Only of a request without a
+  // source of its own. Throws Error as the constructor does.
+  void ask_again();
+
  private:
   // What may follow so many words; null without a grammar. Where the budget is near, only what lets the sentence end
   // in time; if nothing does, all that the grammar allows.
@@ -79,6 +87,7 @@ class Draft {
   void choose(std::span<const float> logits, const std::function<bool(const GeneratedToken&)>& on_token);
 
   void read_prompt();
+  void read_prompt_ids();
   // Appends a token of the prompt, whose place is counted from 1.
   void read_prompt_token(TokenId id, const std::string& word, std::size_t place);
   std::string text_so_far() const;

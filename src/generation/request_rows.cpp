@@ -12,7 +12,12 @@ namespace semfuse {
 RequestRows::RequestRows(const LanguageModel& model, const KnobCells& cells, const GenerationRequest& request,
                          std::span<const KnobSetting> rules)
     : model_(model), cells_(cells), request_(request), rules_(rules) {
-  asked_[{}] = asked_by(request.knobs);
+  read_request();
+}
+
+void RequestRows::read_request() {
+  asked_.clear();
+  asked_[{}] = asked_by(request_.knobs);
 }
 
 const RequestRows::Asked& RequestRows::asked(const std::vector<std::size_t>& rule_settings) {

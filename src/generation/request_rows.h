@@ -31,8 +31,11 @@ class RequestRows {
     double guidance = 1.0;              // Of the whole row: the request's, times what the model's calibration takes.
     std::vector<Part> parts = {};       // If weights differ: the row cut by them.
   };
-  // Where rules have these settings (as GrammarCursor::settings() says). Valid as long as the object.
+  // Where rules have these settings (as GrammarCursor::settings() says). Valid until read_request().
   const Asked& asked(const std::vector<std::size_t>& rule_settings);
+
+  // Takes the request's knobs and guidance as they now are. Throws Error like the constructor.
+  void read_request();
 
   // Those of them that hold, as a person writes them.
   std::vector<std::string> names(const std::vector<std::size_t>& rule_settings) const;

@@ -107,8 +107,6 @@ TokenProbability TokenChoice::draw(const DecodingStep& step, std::span<const flo
 
 namespace {
 
-constexpr std::size_t kChoicesShown = 3;
-
 std::vector<double> softmax(std::span<const double> logits) {
   const double largest = *std::max_element(logits.begin(), logits.end());
   std::vector<double> result;
@@ -142,10 +140,10 @@ TokenExplanation TokenChoice::explain(const DecodingStep& step, std::span<const 
     alone = softmax(alone_logits);
     result.unsteered = alone[index];
   }
-  for (const auto& [id, probability] : sampling_distribution(alone_logits, {.top_k = kChoicesShown})) {
+  for (const auto& [id, probability] : sampling_distribution(alone_logits, {.top_k = request_.choices})) {
     result.model_choices.push_back({word(id), alone[static_cast<std::size_t>(id)]});
   }
-  for (const auto& [id, probability] : distribution.first(std::min(kChoicesShown, distribution.size()))) {
+  for (const auto& [id, probability] : distribution.first(std::min(request_.choices, distribution.size()))) {
     result.final_choices.push_back({word(id), probability});
   }
   result.sampler = probability_of(distribution, chosen);
