@@ -1,7 +1,8 @@
-# Writes OUTPUT, a C++ file that defines FUNCTION, declared in HEADER: the name and bytes of every file in FILES.
+# Writes OUTPUT, a C++ file that defines FUNCTION, declared in HEADER: the name and bytes of every file in FILES. NAMES is
+# NAME for names with their extension, NAME_WE for names without.
 set(entries "")
 foreach(file IN LISTS FILES)
-  get_filename_component(name ${file} NAME_WE)
+  get_filename_component(name ${file} ${NAMES})
   file(READ ${file} hex HEX)
   string(LENGTH "${hex}" length)
   math(EXPR length "${length} / 2")

@@ -39,5 +39,6 @@ Command export_command(CommandLine& program);
 Command tokenize_command(CommandLine& program);
 Command steer_command(CommandLine& program);
 Command arena_command(CommandLine& program);
+Command serve_command(CommandLine& program);
 
 }  // namespace semfuse

@@ -1,0 +1,389 @@
+#include "serve/api.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <random>
+
+#include "core/lower_case.h"
+#include "io/quoted_text.h"
+#include "model/model_access.h"
+#include "serve/grammar_check.h"
+#include "serve/page_files.h"
+#include "wire/api_error.h"
+
+namespace semfuse {
+
+namespace {
+
+constexpr std::size_t kMostTasks = 64;
+
+// Adds to every answer what it needs, and sees what becomes of it.
+class SeenExchange : public HttpExchange {
+ public:
+  SeenExchange(std::shared_ptr<HttpExchange> exchange, HttpHeaders headers, Metrics& metrics,
+               std::function<void(unsigned status)> log)
+      : exchange_(std::move(exchange)), headers_(std::move(headers)), metrics_(metrics), log_(std::move(log)) {}
+
+  void send(HttpAnswer answer) override {
+    see(answer);
+    ended(answer.status);
+    exchange_->send(std::move(answer));
+  }
+  void begin(HttpAnswer head) override {
+    see(head);
+    exchange_->begin(std::move(head));
+  }
+  void write(std::string_view piece) override { exchange_->write(piece); }
+  void end() override {
+    ended(status_);
+    exchange_->end();
+  }
+  void on_gone(std::function<void()> callback) override {
+    exchange_->on_gone([callback = std::move(callback), log = log_] {
+      if (log) log(499);
+      callback();
+    });
+  }
+
+ private:
+  void see(HttpAnswer& answer) {
+    status_ = answer.status;
+    metrics_.count_answer(answer.status);
+    answer.headers.insert(answer.headers.end(), headers_.begin(), headers_.end());
+  }
+  void ended(unsigned status) const {
+    if (log_) log_(status);
+  }
+
+  std::shared_ptr<HttpExchange> exchange_;
+  HttpHeaders headers_;
+  Metrics& metrics_;
+  std::function<void(unsigned)> log_;
+  std::atomic<unsigned> status_ = 0;
+};
+
+std::string random_id(std::string_view prefix) {
+  static thread_local std::mt19937_64 random{std::random_device{}() | std::uint64_t{std::random_device{}()} << 32};
+  return fmt::format("{}{:016x}{:08x}", prefix, random(), random() >> 32);
+}
+
+void check_body(const HttpRequest& request) {
+  const std::string type = lower_case(request.header("content-type"));
+  const std::string encoding = lower_case(request.header("content-encoding"));
+  const std::size_t charset = type.find("charset=");
+  const bool is_json = type.substr(0, type.find(';')) == "application/json";
+  const bool is_utf8 = charset == type.npos || type.find("utf-8", charset) != type.npos;
+  if (!is_json || !is_utf8) throw ApiError(415, "the body must be JSON in UTF-8, with Content-Type: application/json");
+  if (!encoding.empty() && encoding != "identity") throw ApiError(415, "the body must not be packed");
+}
+
+constexpr std::string_view kCompletions = "/v1/completions";
+constexpr std::string_view kChatCompletions = "/v1/chat/completions";
+
+// "/v1/completions/ID/knobs" is "ID/knobs"; empty if it is another path.
+std::string_view after_completions(std::string_view path) {
+  for (const std::string_view base : {kCompletions, kChatCompletions}) {
+    if (path.starts_with(base) && path.substr(base.size()).starts_with('/')) return path.substr(base.size() + 1);
+  }
+  return {};
+}
+
+}  // namespace
+
+Api::Api(ModelRegistry& models, ApiOptions options)
+    : models_(models),
+      options_(std::move(options)),
+      access_(options_.access),
+      later_(std::make_unique<TaskQueue>(kMostTasks)) {}
+
+Api::~Api() {
+  later_.reset();
+  std::vector<std::shared_ptr<Completion>> left;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [id, weak] : completions_) {
+      if (auto completion = weak.lock()) left.push_back(std::move(completion));
+    }
+  }
+  for (const auto& completion : left) completion->cancel();
+  models_.wait();
+}
+
+HttpAnswer Api::error_answer(const ApiError& error) {
+  HttpAnswer answer{.status = error.status(), .body = error.json().dump()};
+  if (error.status() == 429 || error.status() == 503) answer.headers.emplace_back("Retry-After", "1");
+  if (error.status() == 401) answer.headers.emplace_back("WWW-Authenticate", "Bearer");
+  return answer;
+}
+
+void Api::handle(HttpRequest request, const std::shared_ptr<HttpExchange>& plain) {
+  HttpHeaders headers = access_.cors_headers(request);
+  headers.emplace_back("X-Content-Type-Options", "nosniff");
+  headers.emplace_back("Referrer-Policy", "no-referrer");
+  std::function<void(unsigned)> log;
+  if (options_.log) {
+    log = [this, record = ApiOptions::Record{.client = request.client, .method = request.method, .path = request.path},
+           began = std::chrono::steady_clock::now()](unsigned status) mutable {
+      record.status = status;
+      record.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+      options_.log(record);
+    };
+  }
+  const auto exchange = std::make_shared<SeenExchange>(plain, std::move(headers), metrics_, std::move(log));
+  try {
+    access_.check_origin(request);
+    if (request.method == "OPTIONS") {
+      exchange->send({.status = 204,
+                      .content_type = "",
+                      .headers = {{"Access-Control-Allow-Methods", "GET, POST, DELETE, OPTIONS"},
+                                  {"Access-Control-Allow-Headers", "Authorization, Content-Type, X-Api-Key"},
+                                  {"Access-Control-Max-Age", "600"}}});
+      return;
+    }
+    if (begin_completion(request, exchange) || begin_grammar_check(request, exchange)) return;
+    exchange->send(answer(request));
+  } catch (const ApiError& error) {
+    if (error.status() == 401 || error.status() == 429) metrics_.count_refused(error.status() == 429);
+    exchange->send(error_answer(error));
+  } catch (const Error& error) {
+    exchange->send(error_answer(ApiError(400, error.what())));
+  } catch (const std::exception&) {
+    exchange->send(error_answer(ApiError(500, "the server failed; try again")));
+  }
+}
+
+HttpAnswer Api::answer(const HttpRequest& request) {
+  const bool is_get = request.method == "GET" || request.method == "HEAD";
+  if (is_get) return answer_get(request);
+  access_.check_key(request);
+  if (request.method == "POST") return answer_post(request);
+  if (request.method == "DELETE") {
+    const std::string_view id = after_completions(request.path);
+    if (!id.empty() && id.find('/') == id.npos) return end_completion(id);
+  }
+  throw ApiError(405, fmt::format("{} is not a method of this path", quoted_text(request.method)));
+}
+
+HttpAnswer Api::answer_get(const HttpRequest& request) {
+  const std::string& path = request.path;
+  if (path == "/health") return {.body = R"({"status":"ok"})"};
+  HttpAnswer file = page_answer(path);
+  if (file.status != 404) return file;
+  access_.check_key(request);
+  if (path == "/v1/models") {
+    Json list = Json::array();
+    for (const auto& model : models_.all()) list.push_back(model->description());
+    return {.body = Json{{"object", "list"}, {"data", std::move(list)}}.dump()};
+  }
+  constexpr std::string_view kModel = "/v1/models/";
+  if (path.starts_with(kModel))
+    return {.body = models_.find(std::string_view(path).substr(kModel.size()))->description().dump()};
+  if (path == "/metrics") return {.body = metrics_text(), .content_type = "text/plain; version=0.0.4; charset=utf-8"};
+  if (path == "/tokenizer_info") {
+    const std::shared_ptr<ServedModel> model = models_.find("");
+    return {.body = Json{{"bos_token", "<bos>"},
+                         {"eos_token", "<eos>"},
+                         {"pad_token", "<pad>"},
+                         {"vocab_size", model->model().vocabulary().size()}}
+                        .dump()};
+  }
+  throw ApiError(404, fmt::format("there is nothing at {}", quoted_text(path)));
+}
+
+HttpAnswer Api::answer_post(const HttpRequest& request) {
+  check_body(request);
+  const std::string& path = request.path;
+  if (path == "/v1/tokenize" || path == "/tokenize") return {.body = tokenize(request.body).dump()};
+  if (path == "/v1/detokenize" || path == "/detokenize") return {.body = detokenize(request.body).dump()};
+  if (path == "/v1/features") return {.body = features(request.body).dump()};
+  const std::string_view rest = after_completions(path);
+  if (rest.ends_with("/knobs")) return change_knobs(rest.substr(0, rest.size() - 6), request.body);
+  throw ApiError(404, fmt::format("there is nothing at {}", quoted_text(path)));
+}
+
+bool Api::begin_completion(const HttpRequest& http, const std::shared_ptr<HttpExchange>& exchange) {
+  const bool chat = http.path == kChatCompletions;
+  if (http.method != "POST" || (!chat && http.path != kCompletions)) return false;
+  access_.check_key(http);
+  check_body(http);
+  CompletionRequest request = parse_completion_request(http.body, chat);
+  std::shared_ptr<ServedModel> model = models_.find(request.model);
+  const std::size_t texts = request.n * request.prompts.size();
+  if (texts > options_.max_requests) {
+    throw ApiError(400, fmt::format("n: this server writes at most {} texts at a time", options_.max_requests), "n");
+  }
+  if (num_texts_.fetch_add(texts) + texts > options_.max_requests) {
+    num_texts_ -= texts;
+    throw ApiError(429, "the server has as many texts to write as it may; try again", "", "queue_full");
+  }
+  const CompletionRequest::Language language = request.language;
+  const auto release = [this, texts](const Completion& completion) {
+    num_texts_ -= texts;
+    const std::lock_guard lock(mutex_);
+    completions_.erase(completion.id());
+  };
+  std::shared_ptr<Completion> completion;
+  try {
+    completion = std::make_shared<Completion>(random_id(chat ? "chatcmpl-" : "cmpl-"), std::move(request), model,
+                                              exchange, metrics_, Completion::Clock::now() + options_.timeout, release);
+  } catch (...) {
+    num_texts_ -= texts;
+    throw;
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    completions_.emplace(completion->id(), completion);
+  }
+  const auto start = [completion, release](std::shared_ptr<const CompiledGrammar> grammar) {
+    try {
+      completion->start(std::move(grammar));
+    } catch (...) {
+      release(*completion);
+      throw;
+    }
+  };
+  auto known = language.empty() ? nullptr : model->known_grammar(language);
+  if ((language.empty() || known) && !completion->takes_long()) {
+    start(std::move(known));
+  } else {
+    const auto compile = [this, start, release, completion, model, language, exchange] {
+      std::shared_ptr<const CompiledGrammar> grammar;
+      try {
+        if (!language.empty()) grammar = model->grammar(language);
+      } catch (const std::exception&) {
+        release(*completion);
+        throw;
+      }
+      start(std::move(grammar));
+    };
+    try {
+      do_later(exchange, compile);
+    } catch (...) {
+      release(*completion);
+      throw;
+    }
+  }
+  return true;
+}
+
+bool Api::begin_grammar_check(const HttpRequest& request, const std::shared_ptr<HttpExchange>& exchange) {
+  if (request.method != "POST" || request.path != "/v1/grammar/check") return false;
+  access_.check_key(request);
+  check_body(request);
+  const GrammarRequest wanted = parse_grammar_request(request.body);
+  const std::shared_ptr<ServedModel> model = models_.find(wanted.model);
+  do_later(exchange, [exchange, wanted, model] { exchange->send({.body = check_grammar(*model, wanted).dump()}); });
+  return true;
+}
+
+void Api::do_later(const std::shared_ptr<HttpExchange>& exchange, std::function<void()> task) {
+  const bool added = later_->add([exchange, task = std::move(task)] {
+    try {
+      task();
+    } catch (const ApiError& error) {
+      exchange->send(error_answer(error));
+    } catch (const Error& error) {
+      exchange->send(error_answer(ApiError(400, error.what())));
+    } catch (const std::exception&) {
+      exchange->send(error_answer(ApiError(500, "the server failed; try again")));
+    }
+  });
+  if (!added) throw ApiError(429, "the server has as many grammars to read as it may; try again", "", "queue_full");
+}
+
+std::shared_ptr<Completion> Api::find_completion(std::string_view id) const {
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = completions_.find(id);
+    if (found != completions_.end()) {
+      if (auto completion = found->second.lock()) return completion;
+    }
+  }
+  throw ApiError(404, fmt::format("there is no completion {} any more", quoted_text(id)), "id");
+}
+
+HttpAnswer Api::change_knobs(std::string_view id, const std::string& body) {
+  const KnobsRequest request = parse_knobs_request(body);
+  const std::shared_ptr<Completion> completion = find_completion(id);
+  const std::vector<Knob>& knobs = completion->model()->knobs();
+  const std::vector<KnobSetting> settings = knob_settings(knobs, request.knobs);
+  completion->set_knobs(settings, request.guidance);
+  Json json = {{"id", id}, {"knobs", knobs_json(knobs, settings)}};
+  if (request.guidance) json["guidance"] = *request.guidance;
+  return {.body = json.dump()};
+}
+
+HttpAnswer Api::end_completion(std::string_view id) {
+  find_completion(id)->cancel();
+  return {.body = Json{{"id", id}, {"object", "completion.deleted"}, {"deleted", true}}.dump()};
+}
+
+Json Api::tokenize(const std::string& body) const {
+  const TextRequest request = parse_text_request(body);
+  const std::shared_ptr<ServedModel> model = models_.find(request.model);
+  const std::vector<TokenId> ids = model->model().encode(request.text);
+  Json pieces = Json::array();
+  for (std::size_t i = 0; i < ids.size(); ++i) pieces.push_back(model->surface(ids[i], i == 0));
+  return {{"tokens", ids}, {"count", ids.size()}, {"pieces", std::move(pieces)}};
+}
+
+Json Api::detokenize(const std::string& body) const {
+  const TokensRequest request = parse_tokens_request(body);
+  const LanguageModel& model = models_.find(request.model)->model();
+  for (const TokenId id : request.tokens) {
+    if (static_cast<std::size_t>(id) >= model.vocabulary().size()) {
+      throw ApiError(400, fmt::format("tokens: {} is no token; ids are below {}", id, model.vocabulary().size()),
+                     "tokens");
+    }
+  }
+  const std::string text = model.decode(request.tokens);
+  return {{"text", text}, {"prompt", text}, {"content", text}};
+}
+
+Json Api::features(const std::string& body) const {
+  const TextRequest request = parse_text_request(body);
+  const std::shared_ptr<ServedModel> model = models_.find(request.model);
+  const std::vector<TokenId> ids = model->model().encode(request.text);
+  const TokenFeatures& known = ModelAccess::features(model->model());
+  const FeatureMatrix rows = known.text_rows(ids);
+  Json tokens = Json::array();
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    const float* const row = rows.row(i + 1);  // After <bos>.
+    tokens.push_back(
+        {{"text", model->surface(ids[i], i == 0)}, {"values", std::vector<double>(row, row + rows.num_features)}});
+  }
+  return {{"features", known.names()}, {"tokens", std::move(tokens)}};
+}
+
+std::string Api::metrics_text() const {
+  Metrics::Now now{.connections = num_connections_};
+  for (const auto& model : models_.all()) {
+    const GenerationSession::Load load = model->session().load();
+    now.running += load.running;
+    now.waiting += load.waiting;
+  }
+  return metrics_.text(now);
+}
+
+std::size_t Api::num_completions() const {
+  const std::lock_guard lock(mutex_);
+  return completions_.size();
+}
+
+void Api::tick(std::size_t num_connections) {
+  num_connections_ = num_connections;
+  const auto now = Completion::Clock::now();
+  std::vector<std::shared_ptr<Completion>> late;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [id, weak] : completions_) {
+      auto completion = weak.lock();
+      if (completion && completion->deadline() < now) late.push_back(std::move(completion));
+    }
+  }
+  for (const auto& completion : late) completion->expire();
+  models_.forget_unused();
+}
+
+}  // namespace semfuse

@@ -1,0 +1,109 @@
+// One request for completions, from its admission to the last byte of its answer.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "features/token_features.h"
+#include "serve/http_exchange.h"
+#include "serve/metrics.h"
+#include "serve/served_model.h"
+#include "wire/completion_answer.h"
+#include "wire/completion_request.h"
+#include "wire/stop_text.h"
+
+namespace semfuse {
+
+// All functions may be called from several threads at once.
+class Completion : public std::enable_shared_from_this<Completion> {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  // `on_end` is told once, when the answer is complete or the client gone, with the number of its texts.
+  Completion(std::string id, CompletionRequest request, std::shared_ptr<ServedModel> model,
+             std::shared_ptr<HttpExchange> exchange, Metrics& metrics, Clock::time_point deadline,
+             std::function<void(const Completion&)> on_end);
+
+  const std::string& id() const { return head_.id; }
+  std::size_t num_texts() const { return choices_.size(); }
+  Clock::time_point deadline() const { return deadline_; }
+  const std::shared_ptr<ServedModel>& model() const { return model_; }
+
+  // Whether start() may take long even if the grammar is there.
+  bool takes_long() const { return request_.echo && request_.logprobs; }
+  // Submits its texts. Throws ApiError for what the model does not take; nothing has begun then.
+  void start(std::shared_ptr<const CompiledGrammar> grammar);
+
+  // From each text's next token on. Throws ApiError.
+  void set_knobs(const std::vector<KnobSetting>& knobs, std::optional<double> guidance);
+  // Ends its texts where they are; the answer says so as if they had ended.
+  void cancel();
+  // The same, and the answer is an error.
+  void expire();
+
+ private:
+  struct Choice {
+    explicit Choice(std::vector<std::string> stops) : text(std::move(stops)) {}
+
+    std::optional<GenerationSession::Ticket> ticket = {};
+    StopText text;
+    bool stopped = false;    // By a stop text.
+    bool has_bytes = false;  // Its text, the prompt included, has some.
+    std::size_t offset = 0;  // Bytes of the text before the next token.
+    std::vector<TokenLogprob> logprobs = {};
+    std::optional<TokenCursor> features = {};
+    std::vector<TokenId> ids = {};  // If features look ahead.
+    bool ended = false;
+    Generation::Finish finish = Generation::Finish::ended;
+    std::size_t completion_tokens = 0;
+    Json explanations = {};   // Of its tokens; at its end all that `semfuse` says of it.
+    std::string echoed = {};  // What it begins with.
+  };
+
+  GenerationRequest generation_request(const CompletionRequest::Prompt& prompt, std::size_t prompt_tokens,
+                                       std::size_t index) const;
+  std::size_t count_tokens(const CompletionRequest::Prompt& prompt) const;
+  void begin_choice(Choice& choice, const GenerationRequest& request);
+  void score_prompt(Choice& choice, const std::vector<TokenId>& ids);
+  void cancel_texts();
+  bool on_token(std::size_t index, const GeneratedToken& token);
+  void on_text_end(std::size_t index, const Generation& generation);
+  void begin_stream();
+  void send_piece(std::size_t index, std::string_view text, std::string_view finish_reason, const TokenLogprob* logprob,
+                  const Json* semfuse);
+  void send_whole();
+  void finish();
+  Json explanation(Choice& choice, const GeneratedToken& token, const std::string& bytes) const;
+
+  AnswerHead head_;
+  const CompletionRequest request_;
+  const std::shared_ptr<ServedModel> model_;
+  const std::shared_ptr<HttpExchange> exchange_;
+  Metrics& metrics_;
+  const Clock::time_point began_ = Clock::now();
+  const Clock::time_point deadline_;
+  std::function<void(const Completion&)> on_end_;
+  const CompletionEvents events_;
+  std::uint64_t seed_ = 1;
+  std::vector<KnobSetting> knobs_;
+  std::shared_ptr<const CompiledGrammar> grammar_;
+  std::vector<std::shared_ptr<const LogitRule>> rules_;
+
+  std::mutex mutex_;  // Guards what follows.
+  std::vector<std::unique_ptr<Choice>> choices_;
+  std::size_t num_left_ = 0;
+  std::size_t prompt_tokens_ = 0;
+  bool streaming_ = false;
+  bool failed_ = false;
+  bool over_ = false;  // The client has gone or the answer is complete.
+  bool has_token_ = false;
+};
+
+}  // namespace semfuse

@@ -1,0 +1,519 @@
+// The only file that sees Boost: its headers take half a minute to compile.
+#include <utility>  // Boost 1.74 lacks it.
+
+#include "serve/http_server.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/strand.hpp>
+#include <boost/asio/write.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/core/tcp_stream.hpp>
+#include <boost/beast/http/parser.hpp>
+#include <boost/beast/http/read.hpp>
+#include <boost/beast/http/string_body.hpp>
+#include <list>
+#include <mutex>
+#include <optional>
+#include <set>
+
+#include "core/lower_case.h"
+#include "semfuse/error.h"
+
+namespace semfuse {
+
+namespace {
+
+namespace asio = boost::asio;
+namespace beast = boost::beast;
+namespace http = boost::beast::http;
+using tcp = boost::asio::ip::tcp;
+using boost::system::error_code;
+
+std::string_view view(beast::string_view text) {
+  return {text.data(), text.size()};
+}
+
+std::string head_of(const HttpAnswer& answer, std::optional<std::size_t> length, bool chunked, bool keep) {
+  std::string head = fmt::format("HTTP/1.1 {} {}\r\n", answer.status,
+                                 view(http::obsolete_reason(static_cast<http::status>(answer.status))));
+  if (!answer.content_type.empty()) head += fmt::format("Content-Type: {}\r\n", answer.content_type);
+  if (length) head += fmt::format("Content-Length: {}\r\n", *length);
+  if (chunked) head += "Transfer-Encoding: chunked\r\n";
+  for (const auto& [name, value] : answer.headers) head += fmt::format("{}: {}\r\n", name, value);
+  head += keep ? "Connection: keep-alive\r\n\r\n" : "Connection: close\r\n\r\n";
+  return head;
+}
+
+class Connection;
+
+// What all connections share; used on the server's thread but for the count.
+struct Shared {
+  HttpLimits limits;
+  HttpServer::Handler handler;
+  std::set<Connection*> connections;
+  std::atomic<std::size_t> num_connections = 0;
+  bool closing = false;
+  asio::io_context context{1};  // Last: what it still holds at its end are connections.
+};
+
+// The bytes of one answer on their way to the client: filled by any thread, emptied by the server's.
+class Exchange : public HttpExchange, public std::enable_shared_from_this<Exchange> {
+ public:
+  // The connection lets go of it at the end of the answer.
+  Exchange(Shared& shared, std::shared_ptr<Connection> connection, bool keep, bool chunks, bool is_head)
+      : shared_(shared), connection_(std::move(connection)), keep_(keep), chunks_(chunks), is_head_(is_head) {}
+
+  void send(HttpAnswer answer) override;
+  void begin(HttpAnswer head) override;
+  void write(std::string_view piece) override;
+  void end() override;
+  void on_gone(std::function<void()> callback) override;
+
+  // For the connection.
+  struct Output {
+    std::string bytes;
+    bool last = false;
+    bool keep = false;
+  };
+  Output take();
+  void gone();
+
+ private:
+  void flush(std::unique_lock<std::mutex>& lock);
+
+  Shared& shared_;
+  std::shared_ptr<Connection> connection_;
+  std::mutex mutex_;
+  std::string bytes_;
+  bool keep_;
+  const bool chunks_;
+  const bool is_head_;
+  bool begun_ = false;
+  bool ended_ = false;
+  bool gone_ = false;
+  bool flushing_ = false;  // The connection has been told that there are bytes.
+  std::function<void()> on_gone_;
+};
+
+class Connection : public std::enable_shared_from_this<Connection> {
+ public:
+  Connection(Shared& shared, tcp::socket socket) : shared_(shared), stream_(std::move(socket)) {
+    error_code ignored;
+    stream_.socket().set_option(tcp::no_delay(true), ignored);
+    const auto end = stream_.socket().remote_endpoint(ignored);
+    client_ = ignored ? "" : end.address().to_string();
+    shared_.connections.insert(this);
+    ++shared_.num_connections;
+  }
+  ~Connection() {
+    shared_.connections.erase(this);
+    --shared_.num_connections;
+  }
+
+  void start() { wait_for_request(shared_.limits.request); }
+  // The server ends: at once if nothing is being answered.
+  void close_when_answered() {
+    if (!exchange_) close();
+  }
+  // There are more bytes of that answer.
+  void flush(const std::shared_ptr<Exchange>& exchange) {
+    if (exchange == exchange_) flush();
+  }
+  void close();
+  // Of one that waits for a request: closes it if it has done so for too long.
+  void close_if_idle(std::chrono::steady_clock::time_point now) {
+    if (!exchange_ && waits_since_ && now - *waits_since_ > shared_.limits.idle) close();
+  }
+
+ private:
+  using Parser = http::request_parser<http::string_body>;
+
+  void wait_for_request(std::chrono::milliseconds patience);
+  void read_head();
+  void read_body();
+  void refuse(unsigned status, std::string_view message);
+  void answer();
+  void watch();
+  void flush();
+  void write();
+  void next();
+  void let_client_read();
+
+  Shared& shared_;
+  beast::tcp_stream stream_;
+  beast::flat_buffer buffer_;
+  std::optional<Parser> parser_;
+  std::string client_;
+  std::shared_ptr<Exchange> exchange_;  // Held by its handler too.
+  std::string writing_;
+  bool is_writing_ = false;
+  bool watching_ = false;
+  bool keep_ = false;
+  bool last_ = false;
+  bool refused_ = false;
+  std::size_t num_discarded_ = 0;
+  std::optional<std::chrono::steady_clock::time_point> waits_since_;
+};
+
+// Whether the client has sent what is no HTTP, rather than gone away.
+bool is_bad_request(error_code error) {
+  return error.category() == make_error_code(http::error::bad_method).category() &&
+         error != http::error::end_of_stream && error != http::error::partial_message;
+}
+
+void Exchange::flush(std::unique_lock<std::mutex>& lock) {
+  if (gone_ || flushing_) return;
+  if (bytes_.size() > shared_.limits.unread_bytes) {
+    lock.unlock();
+    asio::post(shared_.context, [connection = connection_] { connection->close(); });
+    return;
+  }
+  flushing_ = true;
+  lock.unlock();
+  asio::post(shared_.context, [connection = connection_, self = shared_from_this()] { connection->flush(self); });
+}
+
+void Exchange::send(HttpAnswer answer) {
+  std::unique_lock lock(mutex_);
+  if (begun_ || gone_) return;
+  begun_ = ended_ = true;
+  bytes_ = head_of(answer, answer.body.size(), false, keep_);
+  if (!is_head_) bytes_ += answer.body;
+  flush(lock);
+}
+
+void Exchange::begin(HttpAnswer head) {
+  std::unique_lock lock(mutex_);
+  if (begun_ || gone_) return;
+  begun_ = true;
+  if (!chunks_) keep_ = false;
+  bytes_ = head_of(head, std::nullopt, chunks_, keep_);
+  flush(lock);
+}
+
+void Exchange::write(std::string_view piece) {
+  std::unique_lock lock(mutex_);
+  if (!begun_ || ended_ || gone_ || piece.empty()) return;
+  if (chunks_) fmt::format_to(std::back_inserter(bytes_), "{:x}\r\n", piece.size());
+  bytes_ += piece;
+  if (chunks_) bytes_ += "\r\n";
+  flush(lock);
+}
+
+void Exchange::end() {
+  std::unique_lock lock(mutex_);
+  if (!begun_ || ended_ || gone_) return;
+  ended_ = true;
+  if (chunks_) bytes_ += "0\r\n\r\n";
+  flush(lock);
+}
+
+void Exchange::on_gone(std::function<void()> callback) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (ended_) return;
+    if (!gone_) {
+      on_gone_ = std::move(callback);
+      return;
+    }
+  }
+  callback();
+}
+
+Exchange::Output Exchange::take() {
+  const std::lock_guard lock(mutex_);
+  flushing_ = false;
+  Output output{.bytes = std::move(bytes_), .last = ended_, .keep = keep_};
+  bytes_.clear();
+  return output;
+}
+
+void Exchange::gone() {
+  std::function<void()> callback;
+  {
+    const std::lock_guard lock(mutex_);
+    if (gone_) return;
+    gone_ = true;
+    bytes_.clear();
+    if (!ended_) callback = std::move(on_gone_);
+    on_gone_ = nullptr;
+  }
+  if (callback) callback();
+}
+
+// An idle connection keeps no buffer: it only waits for a first byte.
+void Connection::wait_for_request(std::chrono::milliseconds patience) {
+  keep_ = last_ = false;
+  if (shared_.closing) return close();
+  if (buffer_.size() > 0) return read_head();  // Pipelined.
+  buffer_.shrink_to_fit();
+  stream_.expires_after(patience);
+  stream_.async_read_some(buffer_.prepare(1024), [self = shared_from_this()](error_code error, std::size_t size) {
+    if (error) return self->close();
+    self->buffer_.commit(size);
+    self->read_head();
+  });
+}
+
+void Connection::read_head() {
+  waits_since_.reset();
+  parser_.emplace();
+  parser_->header_limit(static_cast<std::uint32_t>(shared_.limits.head_bytes));
+  parser_->body_limit(shared_.limits.body_bytes);
+  stream_.expires_after(shared_.limits.request);
+  http::async_read_header(stream_, buffer_, *parser_, [self = shared_from_this()](error_code error, std::size_t) {
+    if (error == http::error::header_limit) return self->refuse(431, "the head of the request is too long");
+    if (error == http::error::body_limit) return self->refuse(413, "the body of the request is too long");
+    if (is_bad_request(error)) return self->refuse(400, "the request is not HTTP/1.1: " + error.message());
+    if (error) return self->close();
+    if (!beast::iequals(self->parser_->get()[http::field::expect], "100-continue")) return self->read_body();
+    asio::async_write(self->stream_, asio::buffer("HTTP/1.1 100 Continue\r\n\r\n", 25),
+                      [self](error_code failed, std::size_t) {
+                        if (failed) return self->close();
+                        self->read_body();
+                      });
+  });
+}
+
+void Connection::read_body() {
+  http::async_read(stream_, buffer_, *parser_, [self = shared_from_this()](error_code error, std::size_t) {
+    if (error == http::error::body_limit) return self->refuse(413, "the body of the request is too long");
+    if (is_bad_request(error)) return self->refuse(400, "the request is not HTTP/1.1: " + error.message());
+    if (error) return self->close();
+    self->answer();
+  });
+}
+
+// Of what is no request: the connection cannot go on, as nobody knows where the next one begins.
+void Connection::refuse(unsigned status, std::string_view message) {
+  refused_ = true;
+  exchange_ = std::make_shared<Exchange>(shared_, shared_from_this(), false, false, false);
+  exchange_->send({.status = status,
+                   .body = fmt::format(R"({{"error":{{"message":"{}","type":"invalid_request_error","param":null,)"
+                                       R"("code":null}}}})",
+                                       message)});
+}
+
+void Connection::answer() {
+  auto message = parser_->release();
+  parser_.reset();
+  const bool keep = message.keep_alive() && !shared_.closing;
+  const bool is_head = message.method() == http::verb::head;
+  HttpRequest request{.method = std::string(view(message.method_string())), .client = client_};
+  const std::string_view target = view(message.target());
+  request.path = std::string(target.substr(0, target.find('?')));
+  for (const auto& field : message) {
+    request.headers.emplace_back(lower_case(view(field.name_string())), std::string(view(field.value())));
+  }
+  request.body = std::move(message.body());
+  exchange_ = std::make_shared<Exchange>(shared_, shared_from_this(), keep, message.version() >= 11, is_head);
+  const std::shared_ptr<Exchange> exchange = exchange_;
+  watch();
+  try {
+    shared_.handler(std::move(request), exchange);
+  } catch (const std::exception&) {
+    exchange->send(
+        {.status = 500,
+         .body = R"({"error":{"message":"the server failed","type":"server_error","param":null,"code":null}})"});
+  }
+}
+
+// While an answer is made, reading tells whether the client is still there. One that has closed its side is taken to
+// be gone. What it sends meanwhile waits for its turn; then nothing is read until that comes.
+void Connection::watch() {
+  if (watching_ || buffer_.size() > 0) return;
+  watching_ = true;
+  stream_.expires_never();
+  stream_.async_read_some(buffer_.prepare(1024), [self = shared_from_this()](error_code error, std::size_t size) {
+    self->watching_ = false;
+    if (error) {
+      if (self->exchange_ && self->last_) return;  // The answer is complete and being written.
+      return self->close();
+    }
+    self->buffer_.commit(size);
+    if (!self->exchange_) self->read_head();
+  });
+}
+
+void Connection::flush() {
+  if (is_writing_ || !exchange_) return;
+  Exchange::Output output = exchange_->take();
+  writing_ = std::move(output.bytes);
+  last_ = output.last;
+  keep_ = output.keep;
+  if (writing_.empty()) {
+    if (last_) next();
+    return;
+  }
+  write();
+}
+
+void Connection::write() {
+  is_writing_ = true;
+  stream_.expires_after(shared_.limits.write);
+  asio::async_write(stream_, asio::buffer(writing_), [self = shared_from_this()](error_code error, std::size_t) {
+    self->is_writing_ = false;
+    if (error) return self->close();
+    if (self->last_) return self->next();
+    self->flush();
+  });
+}
+
+void Connection::next() {
+  exchange_.reset();
+  std::string().swap(writing_);
+  if (refused_) return let_client_read();
+  if (!keep_ || shared_.closing) return close();
+  if (!watching_) return wait_for_request(shared_.limits.idle);
+  // The read that watches is the one that waits.
+  keep_ = last_ = false;
+  waits_since_ = std::chrono::steady_clock::now();
+}
+
+// A socket that is closed with bytes unread resets the connection, and the client may never see why it was refused.
+void Connection::let_client_read() {
+  constexpr std::size_t kMostDiscarded = std::size_t{4} << 20;
+  error_code ignored;
+  if (num_discarded_ == 0) {
+    stream_.socket().shutdown(tcp::socket::shutdown_send, ignored);
+    stream_.expires_after(std::chrono::seconds(2));
+  }
+  buffer_.clear();
+  stream_.async_read_some(buffer_.prepare(16 * 1024), [self = shared_from_this()](error_code error, std::size_t size) {
+    self->num_discarded_ += size;
+    if (error || self->num_discarded_ > kMostDiscarded) return self->close();
+    self->let_client_read();
+  });
+}
+
+void Connection::close() {
+  error_code ignored;
+  stream_.socket().shutdown(tcp::socket::shutdown_both, ignored);
+  stream_.close();
+  if (const std::shared_ptr<Exchange> exchange = std::exchange(exchange_, nullptr)) exchange->gone();
+}
+
+}  // namespace
+
+struct HttpServer::State : Shared {
+  explicit State() : acceptor(context) {}
+  void accept();
+  // To be closed, which takes them out of the set.
+  std::vector<std::shared_ptr<Connection>> open_connections() const {
+    std::vector<std::shared_ptr<Connection>> open;
+    for (Connection* const each : connections) {
+      if (auto connection = each->weak_from_this().lock()) open.push_back(std::move(connection));
+    }
+    return open;
+  }
+
+  tcp::acceptor acceptor;
+  struct Ticker {
+    asio::steady_timer timer;
+    std::chrono::milliseconds interval;
+    std::function<void()> task;
+    void start() {
+      timer.expires_after(interval);
+      timer.async_wait([this](error_code error) {
+        if (error) return;
+        task();
+        start();
+      });
+    }
+  };
+  std::list<Ticker> tickers;
+};
+
+void HttpServer::State::accept() {
+  acceptor.async_accept([this](error_code error, tcp::socket socket) {
+    if (!acceptor.is_open()) return;
+    if (!error && num_connections < limits.connections) {
+      std::make_shared<Connection>(*this, std::move(socket))->start();
+    } else if (!error) {
+      static constexpr std::string_view kFull =
+          "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nRetry-After: 1\r\nConnection: close\r\n\r\n";
+      error_code ignored;
+      socket.non_blocking(true, ignored);
+      socket.send(asio::buffer(kFull.data(), kFull.size()), 0, ignored);
+    }
+    if (error == asio::error::no_descriptors) {  // Until some connection ends there is nothing to do but wait.
+      auto pause = std::make_shared<asio::steady_timer>(context, std::chrono::milliseconds(50));
+      pause->async_wait([this, pause](error_code) {
+        if (acceptor.is_open()) accept();
+      });
+      return;
+    }
+    accept();
+  });
+}
+
+HttpServer::HttpServer(const std::string& host, std::uint16_t port, const HttpLimits& limits, Handler handler)
+    : state_(std::make_unique<State>()) {
+  state_->limits = limits;
+  state_->handler = std::move(handler);
+  error_code error;
+  tcp::resolver resolver(state_->context);
+  const auto found = resolver.resolve(host, std::to_string(port), tcp::resolver::passive, error);
+  if (error || found.empty()) {
+    throw Error(fmt::format("cannot listen on {}: no such address; give one of this machine with --host", host));
+  }
+  const tcp::endpoint endpoint = found.begin()->endpoint();
+  state_->acceptor.open(endpoint.protocol(), error);
+  if (!error) state_->acceptor.set_option(tcp::acceptor::reuse_address(true), error);
+  if (!error) state_->acceptor.bind(endpoint, error);
+  if (!error) state_->acceptor.listen(asio::socket_base::max_listen_connections, error);
+  if (error) {
+    throw Error(fmt::format("cannot listen on {} port {}: {}; choose another with --host and --port", host, port,
+                            error.message()));
+  }
+}
+
+HttpServer::~HttpServer() {
+  // An answer and its connection hold each other until its end.
+  for (const auto& connection : state_->open_connections()) connection->close();
+}
+
+std::uint16_t HttpServer::port() const {
+  return state_->acceptor.local_endpoint().port();
+}
+
+void HttpServer::every(std::chrono::milliseconds interval, std::function<void()> task) {
+  state_->tickers.push_back(
+      {.timer = asio::steady_timer(state_->context), .interval = interval, .task = std::move(task)});
+  state_->tickers.back().start();
+}
+
+void HttpServer::run() {
+  state_->accept();
+  every(std::chrono::seconds(1), [state = state_.get()] {
+    const auto now = std::chrono::steady_clock::now();
+    for (const auto& connection : state->open_connections()) connection->close_if_idle(now);
+  });
+  state_->context.run();
+}
+
+void HttpServer::close_when_answered() {
+  asio::post(state_->context, [state = state_.get()] {
+    state->closing = true;
+    error_code ignored;
+    state->acceptor.close(ignored);
+    for (const auto& connection : state->open_connections()) connection->close_when_answered();
+  });
+}
+
+std::size_t HttpServer::num_connections() const {
+  return state_->num_connections;
+}
+
+void HttpServer::stop() {
+  state_->context.stop();
+}
+
+}  // namespace semfuse

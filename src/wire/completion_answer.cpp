@@ -1,0 +1,139 @@
+#include "wire/completion_answer.h"
+
+#include <fmt/format.h>
+
+#include "semfuse/error.h"
+
+namespace semfuse {
+
+namespace {
+
+// Bytes of a token as numbers: it may be a part of a character.
+Json bytes_of(const std::string& text) {
+  Json bytes = Json::array();
+  for (const char c : text) bytes.push_back(static_cast<unsigned>(static_cast<unsigned char>(c)));
+  return bytes;
+}
+
+Json chat_logprobs(const std::vector<TokenLogprob>& tokens) {
+  Json content = Json::array();
+  for (const TokenLogprob& token : tokens) {
+    Json top = Json::array();
+    for (const auto& [text, logprob] : token.top) {
+      top.push_back({{"token", text}, {"logprob", logprob}, {"bytes", bytes_of(text)}});
+    }
+    content.push_back({{"token", token.token},
+                       {"logprob", token.logprob.value_or(0.0)},
+                       {"bytes", bytes_of(token.token)},
+                       {"top_logprobs", std::move(top)}});
+  }
+  return {{"content", std::move(content)}, {"refusal", nullptr}};
+}
+
+}  // namespace
+
+Json logprobs_json(bool chat, const std::vector<TokenLogprob>& tokens) {
+  if (chat) return chat_logprobs(tokens);
+  Json texts = Json::array();
+  Json logprobs = Json::array();
+  Json tops = Json::array();
+  Json offsets = Json::array();
+  for (const TokenLogprob& token : tokens) {
+    texts.push_back(token.token);
+    logprobs.push_back(token.logprob ? Json(*token.logprob) : Json());
+    Json top = Json::object();
+    for (const auto& [text, logprob] : token.top) top[text] = logprob;
+    tops.push_back(token.logprob ? std::move(top) : Json());
+    offsets.push_back(token.offset);
+  }
+  return {{"tokens", std::move(texts)},
+          {"token_logprobs", std::move(logprobs)},
+          {"top_logprobs", std::move(tops)},
+          {"text_offset", std::move(offsets)}};
+}
+
+Json Usage::json() const {
+  return {{"prompt_tokens", prompt_tokens},
+          {"completion_tokens", completion_tokens},
+          {"total_tokens", prompt_tokens + completion_tokens}};
+}
+
+Json completion_json(const AnswerHead& head, const std::vector<CompletionChoice>& choices, const Usage& usage) {
+  Json list = Json::array();
+  for (const CompletionChoice& choice : choices) {
+    Json each = {{"index", choice.index}};
+    if (head.chat) {
+      each["message"] = Json{{"role", "assistant"}, {"content", choice.text}};
+    } else {
+      each["text"] = choice.text;
+    }
+    each["logprobs"] = choice.with_logprobs ? logprobs_json(head.chat, choice.logprobs) : Json();
+    each["finish_reason"] = choice.finish_reason;
+    if (choice.semfuse.dump() != "null") each["semfuse"] = choice.semfuse;
+    list.push_back(std::move(each));
+  }
+  return {{"id", head.id},
+          {"object", head.chat ? "chat.completion" : "text_completion"},
+          {"created", head.created},
+          {"model", head.model},
+          {"choices", std::move(list)},
+          {"usage", usage.json()}};
+}
+
+CompletionEvents::CompletionEvents(const AnswerHead& head) : chat_(head.chat) {
+  const Json json = {{"id", head.id},
+                     {"object", head.chat ? "chat.completion.chunk" : "text_completion"},
+                     {"created", head.created},
+                     {"model", head.model}};
+  begin_ = "data: " + json.dump();
+  begin_.back() = ',';  // Instead of the closing brace.
+}
+
+std::string CompletionEvents::piece(std::size_t index, std::string_view text, std::string_view finish_reason,
+                                    const Json* logprobs, const Json* semfuse) const {
+  std::string event;
+  event.reserve(begin_.size() + text.size() + 128);
+  event += begin_;
+  fmt::format_to(std::back_inserter(event), "\"choices\":[{{\"index\":{},", index);
+  if (!chat_) {
+    event += "\"text\":";
+    event += Json(text).dump();
+  } else if (text.empty() && !finish_reason.empty()) {
+    event += "\"delta\":{}";
+  } else {
+    event += "\"delta\":{\"content\":";
+    event += Json(text).dump();
+    event += '}';
+  }
+  event += ",\"logprobs\":";
+  event += logprobs == nullptr ? "null" : logprobs->dump();
+  event += ",\"finish_reason\":";
+  if (finish_reason.empty()) {
+    event += "null";
+  } else {
+    fmt::format_to(std::back_inserter(event), "\"{}\"", finish_reason);
+  }
+  if (semfuse != nullptr) {
+    event += ",\"semfuse\":";
+    event += semfuse->dump();
+  }
+  event += "}]}\n\n";
+  return event;
+}
+
+std::string CompletionEvents::role(std::size_t index) const {
+  return begin_ + fmt::format(
+                      "\"choices\":[{{\"index\":{},\"delta\":{{\"role\":\"assistant\",\"content\":\"\"}},"
+                      "\"logprobs\":null,\"finish_reason\":null}}]}}\n\n",
+                      index);
+}
+
+std::string CompletionEvents::usage(const Usage& usage) const {
+  return begin_ + "\"choices\":[],\"usage\":" + usage.json().dump() + "}\n\n";
+}
+
+std::string CompletionEvents::error(const Json& error) {
+  return "data: " + error.dump() + "\n\n";
+}
+
+}  // namespace semfuse
