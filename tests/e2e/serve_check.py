@@ -1,0 +1,389 @@
+#!/usr/bin/env python3
+"""Asks `semfuse serve` what its clients ask: the API, live knobs, texts as `semfuse generate` makes them, signals, restarts.
+
+  serve_check.py BIN_DIR
+"""
+import json
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+
+from serving import ENDLESS, Server, trained, wait_until
+
+BIN_DIR = pathlib.Path(sys.argv.pop(1))
+FOLDER = tempfile.TemporaryDirectory()
+RUN = trained(BIN_DIR, FOLDER.name)
+
+
+def generated(*options):
+    """What `semfuse generate` says, line by line."""
+    command = [BIN_DIR / "semfuse", "generate", RUN, *map(str, options)]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
+
+
+def text_of(events):
+    return "".join(event["choices"][0]["text"] for event in events if event["choices"])
+
+
+class Api(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = Server(BIN_DIR, [RUN], "--max-requests", "200")
+
+    @classmethod
+    def tearDownClass(cls):
+        assert cls.server.stop() == 0
+        cls.server.__exit__()
+
+    def test_models(self):
+        status, _, models = self.server.ask("GET", "/v1/models")
+        self.assertEqual(status, 200)
+        model = models["data"][0]
+        self.assertEqual((models["object"], model["id"], model["object"]), ("list", "tiny", "model"))
+        knobs = {knob["name"]: knob for knob in model["semfuse"]["knobs"]}
+        self.assertEqual(knobs["polarity"]["kind"], "probability")
+        self.assertEqual(knobs["mark"]["kind"], "distribution")
+        self.assertEqual(knobs["mark"]["values"], [".", "!", "?"])
+        self.assertEqual(knobs["strength"]["kind"], "scalar")
+        self.assertLess(knobs["strength"]["minimum"], knobs["strength"]["maximum"])
+        self.assertIn("one-clause", model["semfuse"]["grammars"])
+        self.assertGreater(model["semfuse"]["vocabulary"], 10)
+        self.assertEqual(self.server.ask("GET", "/v1/models/tiny")[2], model)
+        status, _, answer = self.server.ask("GET", "/v1/models/other")
+        self.assertEqual((status, answer["error"]["code"]), (404, "model_not_found"))
+
+    def test_texts_are_those_of_generate(self):
+        answer = self.server.complete(model="tiny", n=20, seed=5)
+        self.assertEqual([choice["text"] for choice in answer["choices"]], generated("--n", 20, "--seed", 5))
+        self.assertEqual([choice["index"] for choice in answer["choices"]], list(range(20)))
+        answer = self.server.complete(prompt=["Alice", "Bob"], n=3, seed=2, echo=True, temperature=0.8, top_p=0.9)
+        texts = [choice["text"] for choice in answer["choices"]]
+        options = ["--n", 3, "--seed", 2, "--temperature", 0.8, "--top-p", 0.9]
+        self.assertEqual(texts, generated(*options, "--prompt", "Alice") + generated(*options, "--prompt", "Bob"))
+        answer = self.server.complete(n=5, seed=3, knobs={"polarity": 1, "mark": {"?": 0.6, ".": 0.4}}, guidance=2)
+        expected = generated("--n", 5, "--seed", 3, "--knob", "polarity=1", "--knob", "mark=?:0.6,.:0.4", "--guidance", 2)
+        self.assertEqual([choice["text"] for choice in answer["choices"]], expected)
+        answer = self.server.complete(n=5, seed=3, grammar="two-clause")
+        expected = generated("--n", 5, "--seed", 3, "--grammar", "two-clause")
+        self.assertEqual([choice["text"] for choice in answer["choices"]], expected)
+
+    def test_usage_and_finish(self):
+        answer = self.server.complete(prompt="Alice", seed=1, max_tokens=2, echo=True)
+        self.assertEqual(answer["choices"][0]["finish_reason"], "length")
+        self.assertEqual(answer["usage"], {"prompt_tokens": 1, "completion_tokens": 2, "total_tokens": 3})
+        self.assertTrue(answer["choices"][0]["text"].startswith("Alice "))
+        self.assertTrue(answer["id"].startswith("cmpl-"))
+        again = self.server.complete(prompt="Alice", seed=1, max_tokens=2)
+        self.assertEqual("Alice" + again["choices"][0]["text"], answer["choices"][0]["text"])
+
+    def test_stream_is_the_same_text(self):
+        whole = self.server.complete(seed=4)["choices"][0]
+        events = list(self.server.stream(seed=4, stream_options={"include_usage": True}))
+        self.assertEqual(text_of(events), whole["text"])
+        self.assertEqual(len({event["id"] for event in events}), 1)
+        self.assertEqual(events[-2]["choices"][0]["finish_reason"], "stop")
+        self.assertEqual(events[-1]["choices"], [])
+        self.assertGreater(events[-1]["usage"]["completion_tokens"], 2)
+        self.assertIn("realised", events[-2]["choices"][0]["semfuse"])
+
+    def test_explained_stream(self):
+        events = list(self.server.stream(seed=4, explain=True, grammar="one-clause"))
+        tokens = [event["choices"][0]["semfuse"] for event in events if "token" in event["choices"][0].get("semfuse", {})]
+        self.assertEqual("".join(token["token"] for token in tokens), text_of(events))
+        self.assertTrue(any(token["features"] for token in tokens))
+        for token in tokens:
+            for stage in ["model", "grammar", "controls", "drawn"]:
+                self.assertTrue(0 <= token[stage] <= 1, token)
+            self.assertTrue(all(value != 0 for value in token["features"].values()))
+            self.assertTrue(all(0 <= runner["probability"] <= 1 for runner in token["runners"]))
+        realised = events[-1]["choices"][0]["semfuse"]["realised"]
+        self.assertEqual(sum(realised["mark"].values()), 1)
+
+    def test_stop(self):
+        whole = self.server.complete(seed=6)["choices"][0]["text"]
+        stop = whole[len(whole) // 2:len(whole) // 2 + 3]
+        cut = whole[:whole.index(stop)]
+        self.assertEqual(self.server.complete(seed=6, stop=stop)["choices"][0]["text"], cut)
+        events = list(self.server.stream(seed=6, stop=[stop, "never there"]))
+        self.assertEqual(text_of(events), cut)
+        self.assertEqual(events[-1]["choices"][0]["finish_reason"], "stop")
+
+    def test_chat(self):
+        messages = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Alice"}]
+        status, answer = self.server.post("/v1/chat/completions", {"messages": messages, "seed": 2})
+        self.assertEqual(status, 200, answer)
+        self.assertEqual(answer["object"], "chat.completion")
+        self.assertEqual("Alice" + answer["choices"][0]["message"]["content"], generated("--seed", 2, "--prompt", "Alice")[0])
+        events = list(self.server.stream("/v1/chat/completions", messages=messages, seed=2))
+        self.assertEqual(events[0]["choices"][0]["delta"]["role"], "assistant")
+        text = "".join(event["choices"][0]["delta"].get("content", "") for event in events)
+        self.assertEqual(text, answer["choices"][0]["message"]["content"])
+
+    def test_logprobs(self):
+        choice = self.server.complete(seed=2, logprobs=2)["choices"][0]
+        logprobs = choice["logprobs"]
+        self.assertEqual("".join(logprobs["tokens"]), choice["text"])
+        self.assertTrue(all(value <= 0 for value in logprobs["token_logprobs"]))
+        self.assertTrue(all(1 <= len(top) <= 2 for top in logprobs["top_logprobs"]))
+        line = json.loads(generated("--seed", 2, "--json")[0])
+        for ours, theirs in zip(logprobs["token_logprobs"], line["log_probabilities"]):
+            self.assertAlmostEqual(ours, theirs, places=9)
+
+    def test_prompts_are_scored(self):
+        """As lm-eval asks: the prompt as ids, echoed with the logarithms of its tokens."""
+        drawn = self.server.complete(seed=2, logprobs=1)["choices"][0]
+        ids = self.server.post("/v1/tokenize", {"text": drawn["text"]})[1]["tokens"]
+        body = {"prompt": [ids], "echo": True, "logprobs": 1, "max_tokens": 1, "temperature": 0}
+        scored = self.server.complete(**body)["choices"][0]
+        self.assertTrue(scored["text"].startswith(drawn["text"]))
+        self.assertIsNone(scored["logprobs"]["token_logprobs"][0])
+        for ours, theirs in list(zip(scored["logprobs"]["token_logprobs"], drawn["logprobs"]["token_logprobs"]))[1:]:
+            self.assertAlmostEqual(ours, theirs, places=5)
+        for top, logprob in list(zip(scored["logprobs"]["top_logprobs"], scored["logprobs"]["token_logprobs"]))[1:]:
+            self.assertGreaterEqual(max(top.values()), logprob - 1e-9)
+
+    def test_logit_bias_and_min_p(self):
+        ids = self.server.post("/v1/tokenize", {"text": "Alice Bob Carol"})[1]["tokens"]
+        banned = {str(i): -100 for i in ids}
+        for choice in self.server.complete(n=20, seed=1, logit_bias=banned)["choices"]:
+            self.assertFalse({"Alice", "Bob", "Carol"} & set(choice["text"].split()))
+        greedy = self.server.complete(temperature=0)["choices"][0]["text"]
+        self.assertEqual(self.server.complete(min_p=1.0, seed=8)["choices"][0]["text"], greedy)
+
+    def test_token_ids(self):
+        ids = self.server.post("/v1/tokenize", {"text": "Alice reviews"})[1]["tokens"]
+        of_text = self.server.complete(prompt="Alice reviews", seed=3, echo=True)
+        of_ids = self.server.complete(prompt=[ids], seed=3, echo=True)
+        self.assertEqual(of_ids["choices"], of_text["choices"])
+        self.assertEqual(self.server.post("/detokenize", {"tokens": ids})[1]["prompt"], "Alice reviews")
+        self.assertEqual(self.server.post("/tokenize", {"prompt": "Alice reviews"})[1]["tokens"], ids)
+        self.assertEqual(self.server.ask("GET", "/tokenizer_info")[2]["eos_token"], "<eos>")
+        status, answer = self.server.post("/v1/completions", {"prompt": [10 ** 6]})
+        self.assertEqual((status, answer["error"]["param"]), (400, "prompt"))
+
+    def test_features_and_grammar_check(self):
+        status, answer = self.server.post("/v1/features", {"text": "Alice reviews the paper, very good!"})
+        self.assertEqual(status, 200)
+        self.assertEqual("".join(token["text"] for token in answer["tokens"]), "Alice reviews the paper, very good!")
+        self.assertTrue(all(len(token["values"]) == len(answer["features"]) for token in answer["tokens"]))
+        check = lambda **body: self.server.post("/v1/grammar/check", body)[1]
+        self.assertEqual(check(grammar='root ::= "a" "b"?'), {"ok": True})
+        self.assertEqual(check(grammar='root ::= "a"', text="a"), {"ok": True, "matches": True})
+        self.assertEqual(check(grammar='root ::= "a"', text="b"), {"ok": True, "matches": False})
+        error = check(grammar='root ::= "a"\nb ::= (')["error"]
+        self.assertEqual(error["line"], 2)
+        self.assertGreater(error["column"], 1)
+        self.assertNotIn("grammar:2", error["message"])
+
+    def test_errors(self):
+        for body, param in [({"prompt": "zzz"}, "prompt"), ({"knobs": {"x": 1}}, "knobs.x"), ({"knobs": {"polarity": 7}}, "knobs.polarity"),
+                            ({"max_tokens": 10 ** 6}, "max_tokens"), ({"temprature": 1}, "temprature"), ({"grammar": "root ::= ("}, "grammar"),
+                            ({"frequency_penalty": 1}, "frequency_penalty"), ({"n": 1000}, "n")]:
+            for stream in [False, True]:
+                status, answer = self.server.post("/v1/completions", {**body, "stream": stream})
+                self.assertEqual((status, answer["error"]["param"]), (400, param), answer)
+                self.assertEqual(set(answer["error"]), {"message", "type", "param", "code"})
+        self.assertEqual(self.server.post("/v1/completions", {"model": "other"})[0], 404)
+        self.assertEqual(self.server.ask("PUT", "/v1/completions", {})[0], 405)
+        self.assertEqual(self.server.ask("GET", "/nothing")[0], 404)
+        self.assertEqual(self.server.post("/v1/completions/cmpl-none/knobs", {"knobs": {}})[0], 404)
+
+    def test_page(self):
+        status, headers, page = self.server.ask("GET", "/")
+        self.assertEqual(status, 200)
+        self.assertTrue(headers["Content-Type"].startswith("text/html"))
+        self.assertTrue(headers["Content-Security-Policy"].startswith("default-src 'self'"))
+        self.assertEqual(headers["X-Content-Type-Options"], "nosniff")
+        self.assertIn(b"<html", page)
+        self.assertEqual(self.server.ask("GET", "/favicon.ico")[0] // 100, 2)
+
+    def test_health_and_metrics(self):
+        self.assertEqual(self.server.ask("GET", "/health")[2], {"status": "ok"})
+        before = self.server.metric("tokens_predicted_total")
+        used = self.server.complete(n=3, seed=1)["usage"]["completion_tokens"]
+        self.assertGreaterEqual(self.server.metric("tokens_predicted_total"), before + used)
+
+    def test_many_at_once(self):
+        expected = {seed: generated("--seed", seed)[0] for seed in range(1, 9)}
+        wrong = []
+
+        def client(seed):
+            for _ in range(5):
+                text = text_of(self.server.stream(seed=seed))
+                if text != expected[seed]:
+                    wrong.append((seed, text))
+
+        threads = [threading.Thread(target=client, args=(seed,)) for seed in expected for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(wrong, [])
+
+
+class Live(unittest.TestCase):
+    """What happens while a text is written."""
+
+    def long_stream(self, server):
+        return server.stream(**ENDLESS, max_tokens=60_000)
+
+    def test_knobs_move_and_texts_end(self):
+        with Server(BIN_DIR, [RUN], "--max-tokens", "100000", "--timeout", "60") as server:
+            events = self.long_stream(server)
+            identity = next(events)["id"]
+            status, answer = server.post(f"/v1/completions/{identity}/knobs", {"knobs": {"polarity": 0.1, "mark": {"?": 0.6, ".": 0.4}}, "guidance": 2})
+            self.assertEqual(status, 200, answer)
+            self.assertEqual((answer["id"], answer["knobs"]["polarity"]), (identity, 0.1))
+            self.assertEqual(server.post(f"/v1/completions/{identity}/knobs", {"knobs": {"polarity": 3}})[0], 400)
+            self.assertEqual(server.metric("knob_changes_total"), 1)
+            next(events)
+            self.assertEqual(server.ask("DELETE", f"/v1/completions/{identity}")[0], 200)
+            last = list(events)[-1]
+            self.assertEqual(last["choices"][0]["finish_reason"], "stop")
+            self.assertTrue(wait_until(lambda: server.metric("requests_processing") == 0))
+            self.assertEqual(server.ask("DELETE", f"/v1/completions/{identity}")[0], 404)
+            # A client that goes away ends its text.
+            events = self.long_stream(server)
+            next(events)
+            self.assertEqual(server.metric("requests_processing"), 1)
+            events.close()
+            self.assertTrue(wait_until(lambda: server.metric("requests_processing") == 0))
+            self.assertEqual(server.metric("clients_gone_total"), 1)
+
+    def test_queue_and_deadline(self):
+        with Server(BIN_DIR, [RUN], "--max-tokens", "1000000", "--timeout", "2", "--max-requests", "2") as server:
+            first, second = self.long_stream(server), self.long_stream(server)
+            next(first), next(second)
+            status, headers, answer = server.ask("POST", "/v1/completions", {"seed": 1})
+            self.assertEqual((status, headers["Retry-After"], answer["error"]["type"]), (429, "1", "rate_limit_error"))
+            last = list(first)[-1]
+            self.assertTrue("error" in last or last["choices"][0]["finish_reason"] == "length", last)
+            list(second)
+            self.assertEqual(server.ask("POST", "/v1/completions", {"seed": 1})[0], 200)
+
+    def test_killed_client_disturbs_nobody(self):
+        expected = generated("--seed", 7)[0]
+        with Server(BIN_DIR, [RUN], "--max-tokens", "100000") as server:
+            code = ("import sys; sys.path.insert(0, sys.argv[1]); import serving; s = serving.Server.__new__(serving.Server); s.port = int(sys.argv[2]); "
+                    "e = s.stream(**serving.ENDLESS, max_tokens=60000); next(e); print('on', flush=True); [x for x in e]")
+            clients = [subprocess.Popen([sys.executable, "-c", code, pathlib.Path(__file__).parent, str(server.port)], stdout=subprocess.PIPE)
+                       for _ in range(3)]
+            for client in clients:
+                client.stdout.readline()
+            for client in clients:
+                client.kill()
+                client.wait()
+                client.stdout.close()
+            self.assertEqual(server.complete(seed=7)["choices"][0]["text"], expected)
+            self.assertTrue(wait_until(lambda: server.metric("requests_processing") == 0))
+
+
+class Signals(unittest.TestCase):
+    def test_term_finishes_what_is_under_way(self):
+        with Server(BIN_DIR, [RUN], "--max-tokens", "100000") as server:
+            idle = server.connect()
+            idle.request("GET", "/health")
+            idle.getresponse().read()
+            events = server.stream(**ENDLESS, max_tokens=3000)
+            next(events)
+            server.process.send_signal(signal.SIGTERM)
+            last = list(events)[-1]
+            self.assertIn(last["choices"][0]["finish_reason"], ["stop", "length"])
+            self.assertEqual(server.process.wait(15), 0)
+
+    def test_second_term_leaves_at_once(self):
+        with Server(BIN_DIR, [RUN], "--max-tokens", "1000000") as server:
+            events = server.stream(**ENDLESS, max_tokens=900_000)
+            next(events)
+            server.process.send_signal(signal.SIGTERM)
+            time.sleep(0.3)
+            began = time.monotonic()
+            server.process.send_signal(signal.SIGTERM)
+            self.assertEqual(server.process.wait(15), 0)
+            self.assertLess(time.monotonic() - began, 5)
+            events.close()
+
+    def test_hup_loads_again_and_drops_nothing(self):
+        folder = pathlib.Path(FOLDER.name) / "again"
+        shutil.copytree(RUN, folder)
+        with Server(BIN_DIR, [folder], "--max-tokens", "100000") as server:
+            events = server.stream(**ENDLESS, max_tokens=2000)
+            next(events)
+            server.process.send_signal(signal.SIGHUP)
+            self.assertIn(list(events)[-1]["choices"][0]["finish_reason"], ["stop", "length"])
+            # A model that is damaged meanwhile is not taken.
+            (folder / "model.safetensors").write_bytes(b"nothing")
+            server.process.send_signal(signal.SIGHUP)
+            time.sleep(0.5)
+            self.assertEqual(server.complete(seed=3)["choices"][0]["text"], generated("--seed", 3)[0])
+            self.assertEqual(server.stop(), 0)
+            server.log.seek(0)
+            log = server.log.read()
+            self.assertIn("loaded again", log)
+            self.assertIn("going on with the models as they were", log)
+
+    def test_killed_server_leaves_nothing_behind(self):
+        before = sorted(path for path in RUN.rglob("*"))
+        for _ in range(3):
+            with Server(BIN_DIR, [RUN]) as server:
+                server.complete(seed=1)
+                port = server.port
+                server.process.kill()
+                server.process.wait()
+            with Server(BIN_DIR, [RUN], "--port", str(port)) as server:
+                self.assertEqual(server.port, port)
+        self.assertEqual(sorted(path for path in RUN.rglob("*")), before)
+
+
+class Start(unittest.TestCase):
+    def refused(self, *options):
+        result = subprocess.run([BIN_DIR / "semfuse", "serve", *options], capture_output=True, text=True, timeout=60)
+        self.assertEqual((result.returncode, result.stdout, result.stderr.count("\n")), (2, "", 1), result.stderr)
+        return result.stderr
+
+    def test_refusals(self):
+        self.assertIn("--api-key-file", self.refused(RUN, "--host", "0.0.0.0"))
+        self.assertIn("nowhere", self.refused(pathlib.Path(FOLDER.name) / "nowhere"))
+        self.assertIn("--port", self.refused(RUN, "--port", "70000"))
+        with Server(BIN_DIR, [RUN]) as server:
+            self.assertIn("cannot listen", self.refused(RUN, "--port", str(server.port)))
+
+    def test_keys_and_cors(self):
+        keys = pathlib.Path(FOLDER.name) / "keys"
+        keys.write_text("# ours\nsecret\n")
+        with Server(BIN_DIR, [RUN], "--api-key-file", str(keys), "--cors", "https://page.example", "--json-log") as server:
+            for path in ["/v1/models", "/metrics", "/tokenizer_info"]:
+                self.assertEqual(server.ask("GET", path)[0], 401)
+                self.assertEqual(server.ask("GET", path, Authorization="Bearer secret")[0], 200)
+                self.assertEqual(server.ask("GET", path, Authorization="Bearer secre")[0], 401)
+            self.assertEqual(server.ask("POST", "/v1/completions", {})[0], 401)
+            self.assertEqual(server.ask("POST", "/v1/completions", {}, **{"X-Api-Key": "secret"})[0], 200)
+            self.assertEqual(server.ask("DELETE", "/v1/completions/x")[0], 401)
+            for path in ["/", "/health"]:
+                self.assertEqual(server.ask("GET", path)[0], 200)
+            status, headers, _ = server.ask("OPTIONS", "/v1/completions", Origin="https://page.example")
+            self.assertEqual((status, headers["Access-Control-Allow-Origin"]), (204, "https://page.example"))
+            self.assertEqual(server.ask("OPTIONS", "/v1/completions", Origin="https://other.example")[0], 403)
+            self.assertEqual(server.stop(), 0)
+            server.log.seek(0)
+            records = [json.loads(line) for line in server.log.read().splitlines()]
+            self.assertIn(401, [record["status"] for record in records])
+            self.assertTrue(all(record["method"] and record["path"] for record in records))
+
+    def test_several_models(self):
+        other = pathlib.Path(FOLDER.name) / "other"
+        shutil.copytree(RUN, other)
+        with Server(BIN_DIR, [RUN, other, other]) as server:
+            names = [model["id"] for model in server.ask("GET", "/v1/models")[2]["data"]]
+            self.assertEqual(names, ["tiny", "other", "other-2"])
+            self.assertEqual(server.complete(model="other-2", seed=1)["model"], "other-2")
+
+
+if __name__ == "__main__":
+    unittest.main()

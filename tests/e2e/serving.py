@@ -1,0 +1,138 @@
+"""A tiny model, a server of it, and plain HTTP clients: what the checks of `semfuse serve` share."""
+import http.client
+import json
+import pathlib
+import re
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+
+TINY = ["corpus.train=64", "corpus.val=20", "model.width=8", "model.layers=2", "model.heads=2", "model.feed_forward=12",
+        "model.feature_head=4", "training.epochs=12", "training.batch=32", "training.learning_rate=0.02"]
+
+
+def trained(bin_dir, folder):
+    """A run folder with a model of three knobs, in a second."""
+    run = pathlib.Path(folder) / "tiny"
+    settings = [word for assignment in TINY for word in ("--set", assignment)]
+    subprocess.run([bin_dir / "semfuse", "train", "--quiet", "--out", run, *settings], check=True, capture_output=True)
+    return run
+
+
+# A text with it goes on until it has all its tokens.
+ENDLESS = {"logit_bias": {"2": -100}, "seed": 1}
+
+
+class Server:
+    """`semfuse serve`, on a free port; ends with the block."""
+
+    def __init__(self, bin_dir, models, *options):
+        self.log = tempfile.TemporaryFile("w+")
+        port = [] if "--port" in options else ["--port", "0"]
+        command = [bin_dir / "semfuse", "serve", *models, *port, *options]
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=self.log, text=True)
+        line = self.process.stdout.readline()
+        found = re.search(r"http://\S+:(\d+)", line)
+        if not found:
+            self.process.wait()
+            self.log.seek(0)
+            raise RuntimeError(f"the server did not start: {line}{self.log.read()}")
+        self.port = int(found.group(1))
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+        self.process.stdout.close()
+        self.log.close()
+
+    def stop(self, patience=15):
+        """SIGTERM; the exit code."""
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(patience)
+
+    def connect(self, timeout=30):
+        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
+
+    def ask(self, method, path, body=None, **headers):
+        """Status, headers and body; JSON is read."""
+        connection = self.connect()
+        if body is not None and not isinstance(body, (bytes, str)):
+            body = json.dumps(body)
+        if body is not None:
+            headers.setdefault("Content-Type", "application/json")
+        connection.request(method, path, body, headers)
+        answer = connection.getresponse()
+        text = answer.read()
+        connection.close()
+        if answer.headers.get("Content-Type", "").startswith("application/json"):
+            text = json.loads(text)
+        return answer.status, answer.headers, text
+
+    def post(self, path, body, **headers):
+        status, _, answer = self.ask("POST", path, body, **headers)
+        return status, answer
+
+    def complete(self, **body):
+        status, answer = self.post("/v1/completions", body)
+        assert status == 200, answer
+        return answer
+
+    def stream(self, path="/v1/completions", **body):
+        """The events of a streamed answer, one by one."""
+        connection = self.connect()
+        try:
+            connection.request("POST", path, json.dumps({**body, "stream": True}), {"Content-Type": "application/json"})
+            answer = connection.getresponse()
+            if answer.status != 200:
+                raise AssertionError(answer.read())
+            with answer:
+                for line in answer:
+                    if line.startswith(b"data: ") and line.strip() != b"data: [DONE]":
+                        yield json.loads(line[6:])
+        finally:
+            connection.close()
+
+    def raw(self, data, patience=20.0, half_close=False):
+        """Sends bytes as they are; all that comes back before the server closes."""
+        with socket.create_connection(("127.0.0.1", self.port), timeout=patience) as sock:
+            received = b""
+            try:
+                sock.sendall(data)
+                if half_close:
+                    sock.shutdown(socket.SHUT_WR)
+                while True:
+                    part = sock.recv(65536)
+                    if not part:
+                        break
+                    received += part
+            except (ConnectionError, BrokenPipeError):
+                pass
+            return received
+
+    def memory(self):
+        """Resident bytes."""
+        status = pathlib.Path(f"/proc/{self.process.pid}/status").read_text()
+        return int(re.search(r"VmRSS:\s+(\d+)", status).group(1)) * 1024
+
+    def threads(self):
+        status = pathlib.Path(f"/proc/{self.process.pid}/status").read_text()
+        return int(re.search(r"Threads:\s+(\d+)", status).group(1))
+
+    def metric(self, name):
+        _, _, text = self.ask("GET", "/metrics")
+        return float(re.search(rf"^semfuse:{name} (\S+)$", text.decode(), re.M).group(1))
+
+
+def wait_until(condition, patience=20.0):
+    end = time.monotonic() + patience
+    while not condition():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.02)
+    return True
