@@ -101,7 +101,7 @@ function show_playing() {
   by_id("stop").disabled = !playing;
   document.body.classList.toggle("playing", playing);
   by_id("seed").value = state.seed;
-  show_records();
+  show_records_soon();
   changed();
 }
 
@@ -109,6 +109,9 @@ function show_records() {
   const count = state.sides.length;
   rack.show_record(sides.slice(0, count).map(({ record }) => record), state.sides.map(({ knobs }) => knobs), state.edited);
 }
+
+// Sentences may come by the hundred a second.
+const show_records_soon = throttled(100, show_records);
 
 function show_problem(error) {
   const place = by_id("problem");
@@ -268,11 +271,10 @@ async function measure() {
   const bar = by_id("sample-progress");
   bar.hidden = false;
   by_id("sample").textContent = "Stop measuring";
-  const draw = throttled(100, () => show_records());
   try {
     await player.sample(state, sampling.signal, (share) => {
       bar.value = share;
-      draw();
+      show_records_soon();
     });
     say("A hundred sentences measured");
   } catch (error) {
