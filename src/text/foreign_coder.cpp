@@ -24,19 +24,13 @@ NormalText normalised(std::string_view text, const ForeignParts& parts) {
     normal.places.push_back(static_cast<std::uint32_t>(place));
   };
   std::size_t end = text.size();
-  if (parts.squeezes_blanks) {
-    while (true) {
-      const std::string_view rest = text.substr(0, end);
-      if (!rest.ends_with(' ') && !rest.ends_with(kBlankMark)) break;
-      end -= rest.ends_with(' ') ? 1 : kBlankMark.size();
-    }
-  }
+  while (parts.squeezes_blanks && end > 0 && text[end - 1] == ' ') --end;
   bool after_blank = parts.squeezes_blanks;
   if (parts.prefix_blank) add(' ', 0);
   for (std::size_t i = 0; i < end;) {
-    const bool is_mark = text.substr(i).starts_with(kBlankMark);
-    const bool is_blank = is_mark || text[i] == ' ';
-    if (!is_blank || !after_blank) add(is_blank ? ' ' : text[i], i);
+    const bool is_mark = text.substr(i).starts_with(kBlankMark);  // A blank that is never squeezed.
+    const bool is_blank = text[i] == ' ';
+    if (!is_blank || !after_blank) add(is_mark ? ' ' : text[i], i);
     after_blank = is_blank && parts.squeezes_blanks;
     i += is_mark ? kBlankMark.size() : 1;
   }

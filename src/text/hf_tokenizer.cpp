@@ -181,6 +181,7 @@ class Reader {
   }
 
   void read_spm_normalizer(const json& value) {
+    bool strips = false;
     for (const json* step : steps(value, "normalizers", "normalizer")) {
       const std::string type = type_of(*step, "normalizer");
       if (type == "Prepend" && member(*step, "prepend") == json(kBlankMark)) {
@@ -188,10 +189,18 @@ class Reader {
       } else if (type == "Replace" && member(*step, "content") == json(kBlankMark) &&
                  member(*step, "pattern") == json{{"String", " "}}) {
         escapes_blanks_ = true;
+      } else if (type == "Replace" && member(*step, "pattern") == json{{"Regex", kOuterBlanks}} &&
+                 member(*step, "content") == json("")) {
+        strips = true;
+      } else if (type == "Replace" && member(*step, "pattern") == json{{"Regex", kSeveralBlanks}} &&
+                 member(*step, "content") == json(" ")) {
+        parts_.squeezes_blanks = true;
       } else {
         refuse(fmt::format("normalizer {}", quoted_text(type)), "Prepend and Replace of blanks by U+2581 can be read");
       }
     }
+    if (strips != parts_.squeezes_blanks)
+      refuse("normalizer that squeezes some blanks only", "all or none can be read");
   }
 
   void read_metaspace(const json& value) {

@@ -9,6 +9,10 @@
 
 namespace semfuse {
 
+// What normalizers of a tokenizer that squeezes blanks replace.
+inline constexpr const char* kOuterBlanks = R"(\A +| +\z)";
+inline constexpr const char* kSeveralBlanks = " {2,}";
+
 struct HfTokenizer {
   ForeignParts parts;
   std::optional<TokenId> bos;  // What is put before a text, if the file says so.
