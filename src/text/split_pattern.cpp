@@ -97,8 +97,12 @@ void SplitPattern::split_valid(std::string_view text, std::vector<std::string_vi
     done = end;
   };
   while (from < text.size()) {
-    const int result = pcre2_match(code_->code.get(), units(text), text.size(), from, PCRE2_NO_UTF_CHECK, match.get(),
-                                   code_->limits.get());
+    const auto run = [&](std::uint32_t options) {
+      return pcre2_match(code_->code.get(), units(text), text.size(), from, PCRE2_NO_UTF_CHECK | options, match.get(),
+                         code_->limits.get());
+    };
+    int result = run(0);
+    if (result == PCRE2_ERROR_JIT_STACKLIMIT) result = run(PCRE2_NO_JIT);  // Slower, but with the heap for a stack.
     if (result == PCRE2_ERROR_NOMATCH) break;
     if (result < 0) {
       throw Error(

@@ -12,6 +12,7 @@ namespace semfuse {
 namespace {
 
 constexpr std::string_view kBlankMark = "\xE2\x96\x81";
+constexpr std::size_t kLongestPiece = 1000;  // Bytes: looking for its halves takes the square.
 
 int hexadecimal(char c) {
   if (c >= '0' && c <= '9') return c - '0';
@@ -90,6 +91,7 @@ ForeignParts spm_parts(const std::vector<SpmPiece>& pieces, std::string_view ori
       surface = with_blanks(piece.text);
       if (piece.type == SpmType::user_defined && !surface.empty()) parts.added.push_back({id, surface, false});
     }
+    if (surface.size() > kLongestPiece) refuse(fmt::format("entry {} has {} bytes", i, surface.size()));
     if (std::isnan(piece.score)) refuse(fmt::format("entry {} has no score", i));
     parts.surfaces.push_back(std::move(surface));
     scores.push_back(piece.score);
