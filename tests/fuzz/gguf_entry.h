@@ -6,8 +6,7 @@
 #include <string_view>
 
 #include "backbone/gguf_model.h"
-#include "backbone/model_import.h"
-#include "fuzz/require.h"
+#include "fuzz/foreign_model_check.h"
 #include "semfuse/error.h"
 
 namespace semfuse {
@@ -15,18 +14,7 @@ namespace semfuse {
 // True if the bytes are a whole model. Only Error may escape, in one line; what is accepted lies within the bytes.
 inline bool fuzz_gguf(std::span<const std::uint8_t> input) {
   try {
-    const ForeignModel model = parse_gguf_model(std::as_bytes(input), "fuzz");
-    check_tensors(model, "fuzz");
-    std::size_t num_bytes = 0;
-    std::vector<float> row;
-    for (const ForeignTensor& tensor : model.tensors) {
-      num_bytes += tensor.bytes.size();
-      fuzz_require(tensor.columns <= 8 * input.size());
-      row.resize(tensor.columns);
-      tensor.read_rows(tensor.rows - 1, 1, row);
-    }
-    fuzz_require(num_bytes <= input.size());
-    fuzz_require(parse_backbone_spec(to_json(model.spec), "again") == model.spec);
+    require_model(parse_gguf_model(std::as_bytes(input), "fuzz"), input.size());
     return true;
   } catch (const Error& error) {
     fuzz_require(std::string_view(error.what()).find('\n') == std::string_view::npos);
