@@ -11,7 +11,6 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <boost/asio/strand.hpp>
 #include <boost/asio/write.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/core/tcp_stream.hpp>
@@ -19,12 +18,12 @@
 #include <boost/beast/http/read.hpp>
 #include <boost/beast/http/string_body.hpp>
 #include <list>
-#include <mutex>
 #include <optional>
 #include <set>
 
 #include "core/lower_case.h"
 #include "semfuse/error.h"
+#include "serve/answer_bytes.h"
 
 namespace semfuse {
 
@@ -40,17 +39,6 @@ std::string_view view(beast::string_view text) {
   return {text.data(), text.size()};
 }
 
-std::string head_of(const HttpAnswer& answer, std::optional<std::size_t> length, bool chunked, bool keep) {
-  std::string head = fmt::format("HTTP/1.1 {} {}\r\n", answer.status,
-                                 view(http::obsolete_reason(static_cast<http::status>(answer.status))));
-  if (!answer.content_type.empty()) head += fmt::format("Content-Type: {}\r\n", answer.content_type);
-  if (length) head += fmt::format("Content-Length: {}\r\n", *length);
-  if (chunked) head += "Transfer-Encoding: chunked\r\n";
-  for (const auto& [name, value] : answer.headers) head += fmt::format("{}: {}\r\n", name, value);
-  head += keep ? "Connection: keep-alive\r\n\r\n" : "Connection: close\r\n\r\n";
-  return head;
-}
-
 class Connection;
 
 // What all connections share; used on the server's thread but for the count.
@@ -61,45 +49,6 @@ struct Shared {
   std::atomic<std::size_t> num_connections = 0;
   bool closing = false;
   asio::io_context context{1};  // Last: what it still holds at its end are connections.
-};
-
-// The bytes of one answer on their way to the client: filled by any thread, emptied by the server's.
-class Exchange : public HttpExchange, public std::enable_shared_from_this<Exchange> {
- public:
-  // The connection lets go of it at the end of the answer.
-  Exchange(Shared& shared, std::shared_ptr<Connection> connection, bool keep, bool chunks, bool is_head)
-      : shared_(shared), connection_(std::move(connection)), keep_(keep), chunks_(chunks), is_head_(is_head) {}
-
-  void send(HttpAnswer answer) override;
-  void begin(HttpAnswer head) override;
-  void write(std::string_view piece) override;
-  void end() override;
-  void on_gone(std::function<void()> callback) override;
-
-  // For the connection.
-  struct Output {
-    std::string bytes;
-    bool last = false;
-    bool keep = false;
-  };
-  Output take();
-  void gone();
-
- private:
-  void flush(std::unique_lock<std::mutex>& lock);
-
-  Shared& shared_;
-  std::shared_ptr<Connection> connection_;
-  std::mutex mutex_;
-  std::string bytes_;
-  bool keep_;
-  const bool chunks_;
-  const bool is_head_;
-  bool begun_ = false;
-  bool ended_ = false;
-  bool gone_ = false;
-  bool flushing_ = false;  // The connection has been told that there are bytes.
-  std::function<void()> on_gone_;
 };
 
 class Connection : public std::enable_shared_from_this<Connection> {
@@ -122,10 +71,6 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void close_when_answered() {
     if (!exchange_) close();
   }
-  // There are more bytes of that answer.
-  void flush(const std::shared_ptr<Exchange>& exchange) {
-    if (exchange == exchange_) flush();
-  }
   void close();
   // Of one that waits for a request: closes it if it has done so for too long.
   void close_if_idle(std::chrono::steady_clock::time_point now) {
@@ -139,6 +84,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void read_head();
   void read_body();
   void refuse(unsigned status, std::string_view message);
+  void begin_answer(AnswerBytes::Form form);
   void answer();
   void watch();
   void flush();
@@ -151,7 +97,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   beast::flat_buffer buffer_;
   std::optional<Parser> parser_;
   std::string client_;
-  std::shared_ptr<Exchange> exchange_;  // Held by its handler too.
+  std::shared_ptr<AnswerBytes> exchange_;  // Held by its handler too; holds the connection until it is closed.
   std::string writing_;
   bool is_writing_ = false;
   bool watching_ = false;
@@ -166,86 +112,6 @@ class Connection : public std::enable_shared_from_this<Connection> {
 bool is_bad_request(error_code error) {
   return error.category() == make_error_code(http::error::bad_method).category() &&
          error != http::error::end_of_stream && error != http::error::partial_message;
-}
-
-void Exchange::flush(std::unique_lock<std::mutex>& lock) {
-  if (gone_ || flushing_) return;
-  if (bytes_.size() > shared_.limits.unread_bytes) {
-    lock.unlock();
-    asio::post(shared_.context, [connection = connection_] { connection->close(); });
-    return;
-  }
-  flushing_ = true;
-  lock.unlock();
-  asio::post(shared_.context, [connection = connection_, self = shared_from_this()] { connection->flush(self); });
-}
-
-void Exchange::send(HttpAnswer answer) {
-  std::unique_lock lock(mutex_);
-  if (begun_ || gone_) return;
-  begun_ = ended_ = true;
-  bytes_ = head_of(answer, answer.body.size(), false, keep_);
-  if (!is_head_) bytes_ += answer.body;
-  flush(lock);
-}
-
-void Exchange::begin(HttpAnswer head) {
-  std::unique_lock lock(mutex_);
-  if (begun_ || gone_) return;
-  begun_ = true;
-  if (!chunks_) keep_ = false;
-  bytes_ = head_of(head, std::nullopt, chunks_, keep_);
-  flush(lock);
-}
-
-void Exchange::write(std::string_view piece) {
-  std::unique_lock lock(mutex_);
-  if (!begun_ || ended_ || gone_ || piece.empty()) return;
-  if (chunks_) fmt::format_to(std::back_inserter(bytes_), "{:x}\r\n", piece.size());
-  bytes_ += piece;
-  if (chunks_) bytes_ += "\r\n";
-  flush(lock);
-}
-
-void Exchange::end() {
-  std::unique_lock lock(mutex_);
-  if (!begun_ || ended_ || gone_) return;
-  ended_ = true;
-  if (chunks_) bytes_ += "0\r\n\r\n";
-  flush(lock);
-}
-
-void Exchange::on_gone(std::function<void()> callback) {
-  {
-    const std::lock_guard lock(mutex_);
-    if (ended_) return;
-    if (!gone_) {
-      on_gone_ = std::move(callback);
-      return;
-    }
-  }
-  callback();
-}
-
-Exchange::Output Exchange::take() {
-  const std::lock_guard lock(mutex_);
-  flushing_ = false;
-  Output output{.bytes = std::move(bytes_), .last = ended_, .keep = keep_};
-  bytes_.clear();
-  return output;
-}
-
-void Exchange::gone() {
-  std::function<void()> callback;
-  {
-    const std::lock_guard lock(mutex_);
-    if (gone_) return;
-    gone_ = true;
-    bytes_.clear();
-    if (!ended_) callback = std::move(on_gone_);
-    on_gone_ = nullptr;
-  }
-  if (callback) callback();
 }
 
 // An idle connection keeps no buffer: it only waits for a first byte.
@@ -291,10 +157,18 @@ void Connection::read_body() {
   });
 }
 
+void Connection::begin_answer(AnswerBytes::Form form) {
+  form.most_unread = shared_.limits.unread_bytes;
+  const auto self = shared_from_this();
+  exchange_ = std::make_shared<AnswerBytes>(
+      form, [self] { asio::post(self->shared_.context, [self] { self->flush(); }); },
+      [self] { asio::post(self->shared_.context, [self] { self->close(); }); });
+}
+
 // Of what is no request: the connection cannot go on, as nobody knows where the next one begins.
 void Connection::refuse(unsigned status, std::string_view message) {
   refused_ = true;
-  exchange_ = std::make_shared<Exchange>(shared_, shared_from_this(), false, false, false);
+  begin_answer({});
   exchange_->send({.status = status,
                    .body = fmt::format(R"({{"error":{{"message":"{}","type":"invalid_request_error","param":null,)"
                                        R"("code":null}}}})",
@@ -313,8 +187,8 @@ void Connection::answer() {
     request.headers.emplace_back(lower_case(view(field.name_string())), std::string(view(field.value())));
   }
   request.body = std::move(message.body());
-  exchange_ = std::make_shared<Exchange>(shared_, shared_from_this(), keep, message.version() >= 11, is_head);
-  const std::shared_ptr<Exchange> exchange = exchange_;
+  begin_answer({.keep = keep, .chunks = message.version() >= 11, .is_head = is_head});
+  const std::shared_ptr<AnswerBytes> exchange = exchange_;
   watch();
   try {
     shared_.handler(std::move(request), exchange);
@@ -344,7 +218,7 @@ void Connection::watch() {
 
 void Connection::flush() {
   if (is_writing_ || !exchange_) return;
-  Exchange::Output output = exchange_->take();
+  AnswerBytes::Output output = exchange_->take();
   writing_ = std::move(output.bytes);
   last_ = output.last;
   keep_ = output.keep;
@@ -367,7 +241,7 @@ void Connection::write() {
 }
 
 void Connection::next() {
-  exchange_.reset();
+  std::exchange(exchange_, nullptr)->close();
   std::string().swap(writing_);
   if (refused_) return let_client_read();
   if (!keep_ || shared_.closing) return close();
@@ -397,7 +271,7 @@ void Connection::close() {
   error_code ignored;
   stream_.socket().shutdown(tcp::socket::shutdown_both, ignored);
   stream_.close();
-  if (const std::shared_ptr<Exchange> exchange = std::exchange(exchange_, nullptr)) exchange->gone();
+  if (const std::shared_ptr<AnswerBytes> exchange = std::exchange(exchange_, nullptr)) exchange->close();
 }
 
 }  // namespace

@@ -290,6 +290,7 @@ class Signals(unittest.TestCase):
             idle = server.connect()
             idle.request("GET", "/health")
             idle.getresponse().read()
+            self.addCleanup(idle.close)
             events = server.stream(**ENDLESS, max_tokens=3000)
             next(events)
             server.process.send_signal(signal.SIGTERM)

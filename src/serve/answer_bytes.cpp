@@ -1,0 +1,134 @@
+#include "serve/answer_bytes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <utility>
+
+namespace semfuse {
+
+namespace {
+
+std::string_view reason_of(unsigned status) {
+  static constexpr std::array<std::pair<unsigned, std::string_view>, 14> kReasons = {
+      {{200, "OK"},
+       {204, "No Content"},
+       {400, "Bad Request"},
+       {401, "Unauthorized"},
+       {403, "Forbidden"},
+       {404, "Not Found"},
+       {405, "Method Not Allowed"},
+       {413, "Payload Too Large"},
+       {415, "Unsupported Media Type"},
+       {429, "Too Many Requests"},
+       {431, "Request Header Fields Too Large"},
+       {500, "Internal Server Error"},
+       {503, "Service Unavailable"},
+       {504, "Gateway Timeout"}}};
+  const auto found = std::ranges::find(kReasons, status, [](const auto& reason) { return reason.first; });
+  return found == kReasons.end() ? "Unknown" : found->second;
+}
+
+}  // namespace
+
+std::string AnswerBytes::head_of(const HttpAnswer& answer, std::optional<std::size_t> length) const {
+  std::string head = fmt::format("HTTP/1.1 {} {}\r\n", answer.status, reason_of(answer.status));
+  if (!answer.content_type.empty()) head += fmt::format("Content-Type: {}\r\n", answer.content_type);
+  if (length) {
+    head += fmt::format("Content-Length: {}\r\n", *length);
+  } else if (form_.chunks) {
+    head += "Transfer-Encoding: chunked\r\n";
+  }
+  for (const auto& [name, value] : answer.headers) head += fmt::format("{}: {}\r\n", name, value);
+  head += form_.keep ? "Connection: keep-alive\r\n\r\n" : "Connection: close\r\n\r\n";
+  return head;
+}
+
+void AnswerBytes::wake(std::unique_lock<std::mutex>& lock) {
+  if (woken_) return;
+  woken_ = true;
+  const std::function<void()> wake = wake_;
+  lock.unlock();
+  wake();
+}
+
+void AnswerBytes::send(HttpAnswer answer) {
+  std::unique_lock lock(mutex_);
+  if (begun_ || closed_) return;
+  begun_ = ended_ = true;
+  on_gone_ = nullptr;
+  bytes_ = head_of(answer, answer.body.size());
+  if (!form_.is_head) bytes_ += answer.body;
+  wake(lock);
+}
+
+void AnswerBytes::begin(HttpAnswer head) {
+  std::unique_lock lock(mutex_);
+  if (begun_ || closed_) return;
+  begun_ = true;
+  if (!form_.chunks) form_.keep = false;
+  bytes_ = head_of(head, std::nullopt);
+  wake(lock);
+}
+
+void AnswerBytes::write(std::string_view piece) {
+  std::unique_lock lock(mutex_);
+  if (!begun_ || ended_ || closed_ || piece.empty()) return;
+  if (bytes_.size() + piece.size() > form_.most_unread) {
+    ended_ = true;
+    const std::function<void()> cut = cut_;
+    lock.unlock();
+    cut();
+    return;
+  }
+  if (form_.chunks) fmt::format_to(std::back_inserter(bytes_), "{:x}\r\n", piece.size());
+  bytes_ += piece;
+  if (form_.chunks) bytes_ += "\r\n";
+  wake(lock);
+}
+
+void AnswerBytes::end() {
+  std::unique_lock lock(mutex_);
+  if (!begun_ || ended_ || closed_) return;
+  ended_ = true;
+  on_gone_ = nullptr;
+  if (form_.chunks) bytes_ += "0\r\n\r\n";
+  wake(lock);
+}
+
+void AnswerBytes::on_gone(std::function<void()> callback) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!closed_) {
+      on_gone_ = std::move(callback);
+      return;
+    }
+  }
+  callback();
+}
+
+AnswerBytes::Output AnswerBytes::take() {
+  const std::lock_guard lock(mutex_);
+  woken_ = false;
+  Output output{.bytes = std::move(bytes_), .last = ended_, .keep = form_.keep};
+  bytes_.clear();
+  return output;
+}
+
+void AnswerBytes::close() {
+  std::function<void()> gone, wake, cut;  // What they hold is let go of without the lock.
+  {
+    const std::lock_guard lock(mutex_);
+    if (closed_) return;
+    closed_ = true;
+    bytes_.clear();
+    gone = std::exchange(on_gone_, nullptr);
+    wake = std::exchange(wake_, nullptr);
+    cut = std::exchange(cut_, nullptr);
+  }
+  if (gone) gone();
+}
+
+}  // namespace semfuse
