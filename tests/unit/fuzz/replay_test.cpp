@@ -9,6 +9,7 @@
 #include "fuzz/checkpoint_entry.h"
 #include "fuzz/checkpoint_settings_entry.h"
 #include "fuzz/columns_entry.h"
+#include "fuzz/completion_request_entry.h"
 #include "fuzz/conllu_entry.h"
 #include "fuzz/delimited_table_entry.h"
 #include "fuzz/experiment_entry.h"
@@ -175,6 +176,10 @@ TEST(FuzzReplay, TrainingCheckpoint) {
 
 TEST(FuzzReplay, Columns) {
   replay("columns", [](const Bytes& bytes) { return fuzz_columns(bytes); });
+}
+
+TEST(FuzzReplay, CompletionRequest) {
+  replay("completion_request", [](const Bytes& bytes) { return fuzz_completion_request(bytes); });
 }
 
 TEST(FuzzReplay, RunLog) {
