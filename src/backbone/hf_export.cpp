@@ -185,6 +185,7 @@ const char* activation_name(BackboneActivation activation) {
 std::string tokenizer_config(const ImportedModel& model) {
   Json config = {{"tokenizer_class", "PreTrainedTokenizerFast"},
                  {"model_max_length", model.spec().context},
+                 {"model_input_names", std::vector<std::string>{"input_ids", "attention_mask"}},
                  {"clean_up_tokenization_spaces", false}};
   for (const SpecialToken& token : model.tokenizer()->specials()) {
     if (model.spec().bos == token.id) config["bos_token"] = token.name;

@@ -91,12 +91,13 @@ class Writer {
     return list;
   }
 
-  // Merges of characters that are no tokens cannot be said there; they make pieces only where a character has no token.
+  // As "left right", which older versions read too; no name has a blank. Merges of characters that are no tokens cannot
+  // be said there; they make pieces only where a character has no token.
   Json merges() {
     const auto size = static_cast<TokenId>(names_.size());
     Json list = Json::array();
     for (const Merge& merge : parts_.merges) {
-      if (merge.left < size && merge.right < size) list.push_back(Json::array({name(merge.left), name(merge.right)}));
+      if (merge.left < size && merge.right < size) list.push_back(name(merge.left) + ' ' + name(merge.right));
     }
     return list;
   }
