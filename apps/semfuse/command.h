@@ -40,5 +40,6 @@ Command tokenize_command(CommandLine& program);
 Command steer_command(CommandLine& program);
 Command arena_command(CommandLine& program);
 Command serve_command(CommandLine& program);
+Command score_command(CommandLine& program);
 
 }  // namespace semfuse

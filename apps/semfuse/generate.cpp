@@ -12,6 +12,7 @@
 #include "generation_text.h"
 #include "grammar_file.h"
 #include "io/quoted_text.h"
+#include "live_text.h"
 #include "semfuse/checkpoint.h"
 #include "semfuse/error.h"
 #include "semfuse/generator.h"
@@ -229,6 +230,9 @@ int generate(const Options& options) {
                        parse_whole_number("--n", options.n, 0, std::numeric_limits<std::int64_t>::max()).value(),
                        options.from_input);
   const Terminal out(stdout);
+  // A person sees a single text grow.
+  const bool shows_live = out.is_terminal() && !options.json && !options.explain && !options.from_input &&
+                          !options.steering.method && checkpoint.model.tokenizer() != nullptr;
   std::uint64_t cut = 0;
   std::uint64_t incomplete = 0;
   std::uint64_t unmet = 0;
@@ -236,7 +240,13 @@ int generate(const Options& options) {
   std::string error;
   std::vector<GenerationRequest> requests;
   for (bool first = true; source.next(requests); first = false) {
-    const std::vector<Generation> generations = generate_all(requests);
+    std::optional<LiveText> live;
+    if (shows_live && requests.size() == 1) live.emplace(checkpoint.model, out, requests.front().prompt);
+    const auto show = [&](std::size_t, const GeneratedToken& token) {
+      live->add(token);
+      return true;
+    };
+    const std::vector<Generation> generations = live ? generator.generate(requests, show) : generate_all(requests);
     if (!options.from_input &&
         std::ranges::all_of(generations, [](const Generation& each) { return each.error.has_value(); })) {
       throw Error(*generations.front().error);
@@ -254,6 +264,7 @@ int generate(const Options& options) {
       }
       text += options.json      ? json_line(generation, options.explain)
               : options.explain ? explained(out, generation)
+              : live            ? live->rest(generation.text) + '\n'
                                 : printable(generation.text) + '\n';
       if (generation.grammar == Generation::GrammarState::incomplete) {
         ++incomplete;
@@ -293,7 +304,7 @@ Command generate_command(CommandLine& program) {
   const auto options = std::make_shared<Options>();
   std::vector<std::string> presets;
   for (const GenerationPreset& preset : generation_presets()) presets.push_back(preset.name);
-  app->add_option("RUN", options->run, "A run folder or a .safetensors file")->required();
+  app->add_option("RUN", options->run, "A run folder or a .safetensors file, or a model that was imported")->required();
   app->heading("What to generate");
   app->add_option("--n", options->n, "Number of sentences (1)")->type_name("N");
   app->add_option("--seed", options->seed, "Same seed, same sentences (1)")->type_name("N");

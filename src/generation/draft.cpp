@@ -59,7 +59,11 @@ Draft::Draft(const ReadModel& model, std::span<const std::size_t> classes, const
       choice_(request, classes),
       guessing_(request, classes),
       workers_(workers),
-      asked_rows_(model_, cells, request, rules) {
+      asked_rows_(model_, cells, request, rules),
+      most_tokens_(request.max_tokens) {
+  if (const PretrainedNetwork* network = ModelAccess::pretrained(model_)) {
+    most_tokens_ = std::min(most_tokens_, network->context() - 1);  // <bos> is one.
+  }
   check_request(request, model_.options().knobs);
   if (request.grammar) cursor_ = request.grammar->begin();
   state_ = (request.source ? *request.source : usual_source(request)).open(model, request);
@@ -76,7 +80,7 @@ bool Draft::prepare(const std::function<bool(const GeneratedToken&)>& on_token) 
   while (!finished_) {
     const TokenSet* allowed = allowed_by(cursor_, result_.words.size());
     const std::optional<TokenId> forced = allowed != nullptr ? allowed->only() : std::nullopt;
-    if (result_.words.size() >= request_.max_tokens && forced != Vocabulary::kEos) {
+    if (result_.words.size() >= most_tokens_ && forced != Vocabulary::kEos) {
       result_.finish = Generation::Finish::out_of_tokens;
       break;
     }
@@ -94,7 +98,7 @@ void Draft::guess(const LogitMemory& memory) {
   TokenStream& stream = *waiting_.front().stream;
   if (!state_->is_plain() || request_.explain || !request_.rules.empty() || stream.cache.length() == 0) return;
   const auto known = std::ranges::mismatch(tokens_, stream.computed_tokens).in1 - tokens_.begin();
-  const std::size_t most_tokens = std::min(static_cast<std::size_t>(known) + kCheapRows, request_.max_tokens);
+  const std::size_t most_tokens = std::min(static_cast<std::size_t>(known) + kCheapRows, most_tokens_);
   std::optional<GrammarCursor> cursor = cursor_;
   std::optional<TokenCursor> token_rows = texts_.front().reader->token_rows();
   try {
@@ -144,7 +148,7 @@ void Draft::choose(std::span<const ReadRows> rows, LogitMemory* memory,
 
 const TokenSet* Draft::allowed_by(std::optional<GrammarCursor>& cursor, std::size_t num_words) const {
   if (!cursor) return nullptr;
-  const TokenSet& closing = cursor->allowed_within(request_.max_tokens - std::min(request_.max_tokens, num_words));
+  const TokenSet& closing = cursor->allowed_within(most_tokens_ - std::min(most_tokens_, num_words));
   return closing.count() > 0 ? &closing : &cursor->allowed();
 }
 
@@ -191,6 +195,12 @@ void Draft::choose(std::span<const float> logits, const std::function<bool(const
          on_token);
 }
 
+// Tokens of an imported model may look alike, which entries of a vocabulary do not.
+const std::string& Draft::word_of(TokenId id) const {
+  if (id <= Vocabulary::kEos || model_.tokenizer() == nullptr) return model_.vocabulary().word(id);
+  return model_.tokenizer()->surfaces()[static_cast<std::size_t>(id)];
+}
+
 std::string Draft::text_so_far() const {
   return model_.decode(tokens_);
 }
@@ -208,7 +218,7 @@ void Draft::read_prompt_ids() {
       throw Error(fmt::format("prompt: token {} is {}; ids of text are {} to {}", place, id, Vocabulary::kEos + 1,
                               num_entries - 1));
     }
-    read_prompt_token(id, model_.vocabulary().word(id), place);
+    read_prompt_token(id, word_of(id), place);
   }
 }
 
@@ -218,7 +228,7 @@ void Draft::read_prompt() {
     read_prompt_ids();
   } else if (has_tokenizer) {
     for (const TokenId id : model_.encode(request_.prompt)) {
-      read_prompt_token(id, model_.vocabulary().word(id), result_.words.size() + 1);
+      read_prompt_token(id, word_of(id), result_.words.size() + 1);
     }
   } else {
     const Sentence words = split_words(request_.prompt);
@@ -236,9 +246,18 @@ void Draft::read_prompt() {
     }
   }
   result_.prompt_tokens = result_.words.size();
+  const char* unit = has_tokenizer ? "tokens" : "words";
   if (result_.prompt_tokens > request_.max_tokens) {
-    throw Error(fmt::format("prompt: it has {} {}, more than max-tokens = {}; raise it", result_.prompt_tokens,
-                            has_tokenizer ? "tokens" : "words", request_.max_tokens));
+    throw Error(fmt::format("prompt: it has {} {}, more than max-tokens = {}; raise it", result_.prompt_tokens, unit,
+                            request_.max_tokens));
+  }
+  const PretrainedNetwork* network = ModelAccess::pretrained(model_);
+  if (result_.prompt_tokens == 0 && network != nullptr && !network->begins_texts()) {
+    throw Error("prompt: there is none, and the model has no token that begins a text; give it a prompt");
+  }
+  if (result_.prompt_tokens > most_tokens_) {
+    throw Error(fmt::format("prompt: it has {} {}, and the model reads {} at most; shorten it", result_.prompt_tokens,
+                            unit, most_tokens_));
   }
 }
 
@@ -296,7 +315,7 @@ void Draft::choose_streams() {
 void Draft::append(GeneratedToken token, const std::function<bool(const GeneratedToken&)>& on_token) {
   if (cursor_ && !cursor_->advance(token.id)) throw Error("the grammar refused a token that it allowed");
   finished_ = token.id == Vocabulary::kEos;
-  token.word = model_.vocabulary().word(token.id);
+  token.word = word_of(token.id);
   if (!finished_) {
     tokens_.push_back(token.id);
     result_.words.push_back(token.word);

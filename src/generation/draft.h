@@ -23,9 +23,10 @@ namespace semfuse {
 struct ModelWorker {
   // `model` must outlive it. Beginnings of texts are kept in up to `prefix_bytes`.
   ModelWorker(const ReadModel& model, std::size_t prefix_bytes)
-      : pass(model.weights(), prefix_bytes), streams(ModelAccess::network(model.model())) {}
+      : owned(model.open_pass(prefix_bytes)), pass(*owned), streams(ModelAccess::empty_cache(model.model())) {}
 
-  IncrementalPass pass;
+  std::unique_ptr<StreamPass> owned;
+  StreamPass& pass;
   StreamPool streams;
 };
 
@@ -91,6 +92,7 @@ class Draft {
   // Appends a token of the prompt, whose place is counted from 1.
   void read_prompt_token(TokenId id, const std::string& word, std::size_t place);
   std::string text_so_far() const;
+  const std::string& word_of(TokenId id) const;
 
   std::string what_fits();
 
@@ -119,6 +121,7 @@ class Draft {
   TokenChoice guessing_;  // The same, for tokens that may come to nothing.
   Workers workers_;
   RequestRows asked_rows_;
+  std::size_t most_tokens_;  // Of the text: what the request says, or less if the model cannot read more.
   std::vector<TokenId> tokens_ = {Vocabulary::kBos};
   std::unique_ptr<TextState> state_;          // Of the source.
   std::vector<ModelText> texts_;              // The generator's own model first.

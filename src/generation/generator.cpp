@@ -67,7 +67,7 @@ std::vector<Generation> Generator::generate(std::span<const GenerationRequest> r
                                             const TokenCallback& on_token) const {
   State& s = *state_;
   std::vector<Generation> results(requests.size());
-  const std::size_t workers = std::clamp<std::size_t>(requests.size(), 1, s.threads);
+  const std::size_t workers = std::clamp<std::size_t>(requests.size(), 1, s.most_workers());
   const std::size_t streams = std::min(DraftBatch::kMostTexts, (requests.size() + workers - 1) / workers);
   std::atomic<std::size_t> next = 0;
   RuleSettings rules(s.parts.model.options().knobs);

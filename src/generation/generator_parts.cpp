@@ -35,9 +35,9 @@ void GenerationWorker::forget_all_but(const ReadModel& model) {
   std::erase_if(models_, [&](const auto& entry) { return entry.first != &model; });
 }
 
-GeneratorParts::GeneratorParts(const LanguageModel& language_model)
+GeneratorParts::GeneratorParts(const LanguageModel& language_model, std::size_t threads)
     : model(language_model),
-      read_model(model),
+      read_model(model, threads),
       classes(word_classes(model.vocabulary(), model.feature_bank().lexicon())),
       fingerprint(token_surfaces(model).fingerprint()),
       cells(model),

@@ -32,8 +32,8 @@ class GenerationWorker {
 // Everything but the workers is immutable; may be used from several threads at once.
 class GeneratorParts {
  public:
-  // `model` must outlive it and keep its weights.
-  explicit GeneratorParts(const LanguageModel& model);
+  // `model` must outlive it and keep its weights. A pass of a pretrained model uses so many threads.
+  explicit GeneratorParts(const LanguageModel& model, std::size_t threads = 1);
 
   // Throws Error unless the grammar was compiled for this vocabulary: what its masks were computed for must be what
   // they are applied to.

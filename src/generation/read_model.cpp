@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "model/incremental_pass.h"
 #include "model/model_access.h"
 #include "semfuse/error.h"
 
@@ -11,17 +12,34 @@ namespace semfuse {
 
 namespace {
 
-InferenceWeights inference_weights(const LanguageModel& model) {
+void fill_weights(const LanguageModel& model, std::optional<InferenceWeights>& weights) {
+  if (ModelAccess::pretrained(model) != nullptr) return;
   ThreadPool pool(1);
-  return {ModelAccess::network(model), ModelAccess::weights(model), pool};
+  weights.emplace(ModelAccess::network(model), ModelAccess::weights(model), pool);
 }
 
 }  // namespace
 
-ReadModel::ReadModel(const LanguageModel& model) : model_(model), weights_(inference_weights(model)) {}
+ReadModel::ReadModel(const LanguageModel& model, std::size_t threads) : model_(model), threads_(threads) {
+  fill_weights(model_, weights_);
+}
 
-ReadModel::ReadModel(std::shared_ptr<const LanguageModel> model)
-    : owned_(std::move(model)), model_(*owned_), weights_(inference_weights(model_)) {}
+ReadModel::ReadModel(std::shared_ptr<const LanguageModel> model) : owned_(std::move(model)), model_(*owned_) {
+  fill_weights(model_, weights_);
+}
+
+const InferenceWeights& ReadModel::weights() const {
+  if (!weights_) {
+    throw Error(
+        "this method of steering reads the model's own layers, which an imported model does not show; use another");
+  }
+  return *weights_;
+}
+
+std::unique_ptr<StreamPass> ReadModel::open_pass(std::size_t prefix_bytes) const {
+  if (const PretrainedNetwork* network = ModelAccess::pretrained(model_)) return network->open_pass(threads_);
+  return std::make_unique<IncrementalPass>(*weights_, prefix_bytes);
+}
 
 void require_same_tokens(const LanguageModel& model, const LanguageModel& other, std::string_view origin) {
   const bool same_tokenizer =

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include "model/inference_weights.h"
+#include "model/stream_pass.h"
 #include "semfuse/language_model.h"
 
 namespace semfuse {
@@ -11,19 +13,23 @@ namespace semfuse {
 // A model with its weights as inference reads them: computed once, then read from any number of threads.
 class ReadModel {
  public:
-  // `model` must outlive it and keep its weights.
-  explicit ReadModel(const LanguageModel& model);
+  // `model` must outlive it and keep its weights. A pass of a pretrained model uses so many threads.
+  explicit ReadModel(const LanguageModel& model, std::size_t threads = 1);
   explicit ReadModel(std::shared_ptr<const LanguageModel> model);
   ReadModel(const ReadModel&) = delete;
   ReadModel& operator=(const ReadModel&) = delete;
 
   const LanguageModel& model() const { return model_; }
-  const InferenceWeights& weights() const { return weights_; }
+  // Of a model of our own. Throws Error for a pretrained one.
+  const InferenceWeights& weights() const;
+  // What texts are read with; keeps their beginnings in up to `prefix_bytes`. The model must outlive it.
+  std::unique_ptr<StreamPass> open_pass(std::size_t prefix_bytes) const;
 
  private:
   std::shared_ptr<const LanguageModel> owned_;
   const LanguageModel& model_;
-  InferenceWeights weights_;
+  std::size_t threads_ = 1;
+  std::optional<InferenceWeights> weights_;  // None of a pretrained model.
 };
 
 // Throws Error that says who it is (`origin`) if the two do not have the same tokens, so that what they say of the next

@@ -208,7 +208,7 @@ void GenerationSession::State::write(SessionThread& own) {
 }
 
 GenerationSession::GenerationSession(const Generator& generator)
-    : state_(std::make_unique<State>(generator.state_->parts, generator.state_->threads)) {
+    : state_(std::make_unique<State>(generator.state_->parts, generator.state_->most_workers())) {
   for (SessionThread& each : state_->threads) {
     each.thread = std::thread([state = state_.get(), &each] { state->write(each); });
   }

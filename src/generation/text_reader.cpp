@@ -14,7 +14,7 @@ constexpr std::size_t kStreamBytes = std::size_t{8}
 }  // namespace
 
 std::unique_ptr<TokenStream> StreamPool::take() {
-  if (idle_.empty()) return std::make_unique<TokenStream>(network_);
+  if (idle_.empty()) return std::make_unique<TokenStream>(empty_);
   std::unique_ptr<TokenStream> stream = std::move(idle_.back());
   idle_.pop_back();
   stream->clear();
@@ -22,7 +22,7 @@ std::unique_ptr<TokenStream> StreamPool::take() {
 }
 
 TextReader::TextReader(const LanguageModel& model, StreamPool& pool) : model_(model), pool_(pool) {
-  if (ModelAccess::network(model).num_features() > 0 && !ModelAccess::features(model).looks_ahead()) {
+  if (ModelAccess::num_features(model) > 0 && !ModelAccess::features(model).looks_ahead()) {
     token_rows_.emplace(ModelAccess::features(model));
     features_.assign(token_rows_->row().begin(), token_rows_->row().end());
   }
@@ -39,7 +39,7 @@ void TextReader::begin(std::span<const TokenId> tokens) {
 }
 
 void TextReader::read_features() {
-  const std::size_t num_features = ModelAccess::network(model_).num_features();
+  const std::size_t num_features = ModelAccess::num_features(model_);
   if (num_features == 0) return;
   if (!token_rows_) {
     features_ = ModelAccess::features(model_).prefix_rows(tokens_.subspan(1)).values;
@@ -73,7 +73,7 @@ TokenStream& TextReader::read(const std::vector<float>& request, std::size_t num
   TokenStream& stream = *streams_.front();
   // It has the beginning of this text already, and perhaps guesses; rows that look ahead may have changed.
   const std::size_t kept = token_rows_ ? stream.tokens.size() - stream.num_guesses : 0;
-  const std::size_t num_features = ModelAccess::network(model_).num_features();
+  const std::size_t num_features = ModelAccess::num_features(model_);
   stream.tokens.resize(kept);
   stream.features.resize(kept * num_features);
   stream.num_unchanged = std::min(kept, stream.num_certain);

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "features/token_features.h"
-#include "model/incremental_pass.h"
+#include "model/stream_pass.h"
 #include "semfuse/language_model.h"
 
 namespace semfuse {
@@ -16,13 +16,14 @@ namespace semfuse {
 // Streams with their memory, for one sentence after the other.
 class StreamPool {
  public:
-  explicit StreamPool(const Network& network) : network_(network) {}
+  // Streams begin with a copy of that cache.
+  explicit StreamPool(KeyValueCache empty) : empty_(std::move(empty)) {}
 
   std::unique_ptr<TokenStream> take();
   void give_back(std::unique_ptr<TokenStream> stream) { idle_.push_back(std::move(stream)); }
 
  private:
-  const Network& network_;
+  KeyValueCache empty_;
   std::vector<std::unique_ptr<TokenStream>> idle_;
 };
 

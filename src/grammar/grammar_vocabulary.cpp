@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <algorithm>
 
 #include <utility>
 
@@ -25,7 +26,9 @@ TokenSurfaces TokenSurfaces::of(const Vocabulary& vocabulary) {
 TokenSurfaces TokenSurfaces::of(const Tokenizer& tokenizer) {
   TokenSurfaces surfaces{.first = tokenizer.surfaces(), .later = tokenizer.surfaces()};
   if (!tokenizer.leading_blank()) return surfaces;
-  surfaces.leading_blank = Tokenizer::kFirstByte + ' ';
+  // Where several are nothing but a blank, the last is the one that texts begin with: others are bytes for need.
+  const auto blank = std::find(surfaces.later.rbegin(), surfaces.later.rend(), " ");
+  surfaces.leading_blank = static_cast<TokenId>(surfaces.later.rend() - blank) - 1;
   for (std::string& surface : surfaces.first) {
     if (surface.starts_with(' ')) surface.erase(0, 1);
   }

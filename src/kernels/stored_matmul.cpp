@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
+#include <optional>
+
+#include "kernels/matrix_tiles.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/stored_matmul.cpp"
@@ -31,6 +34,27 @@ T* unpacked_memory(std::size_t size) {
   }
   return memory.get();
 }
+
+// Bytes of the rows that come next, a share at a time: rows are read side by side, which no processor foresees.
+class NextRows {
+ public:
+  HWY_INLINE NextRows(const StoredMatrix& matrix, std::size_t first, std::size_t count, std::size_t shares) {
+    first = std::min(first, matrix.rows);
+    begin_ = reinterpret_cast<const char*>(matrix.data) + first * matrix.row_size();
+    end_ = begin_ + std::min(count, matrix.rows - first) * matrix.row_size();
+    share_ = count * matrix.row_size() / std::max<std::size_t>(1, shares) + 1;
+  }
+  HWY_INLINE void fetch() {
+    constexpr std::ptrdiff_t kLine = 64;
+    for (const char* until = std::min(end_, begin_ + share_); begin_ < until; begin_ += kLine)
+      __builtin_prefetch(begin_);
+  }
+
+ private:
+  const char* begin_;
+  const char* end_;
+  std::size_t share_;
+};
 
 // sum + Σ of the four products of each lane's bytes; x may be any int8 but -128.
 template <bool kWide, bool kVnni>
@@ -147,6 +171,89 @@ void multiply_rows_from(const UnpackedRows& w, const QuantisedRows& x, std::size
   if constexpr (kRows > 1) multiply_rows_from<Format, kVnni, kRows / 2>(w, x, row, y, column, count);
 }
 
+#if HWY_TARGET <= HWY_AVX3
+
+constexpr std::size_t kTileSide = 16;
+
+// Sizes of the three tiles of multiply_tiles(): sums, x, weights. Belongs to a thread until release().
+class TileSizes {
+ public:
+  TileSizes() {
+    set(0, kTileSide, 4 * kTileSide);
+    set(1, kTileSide, QuantisedRows::kBlock);
+    set(2, QuantisedRows::kBlock / 4, 4 * kTileSide);
+    asm volatile("ldtilecfg %0" : : "m"(bytes_));
+  }
+  TileSizes(const TileSizes&) = delete;
+  TileSizes& operator=(const TileSizes&) = delete;
+  ~TileSizes() { asm volatile("tilerelease"); }
+
+ private:
+  void set(std::size_t tile, std::size_t rows, std::size_t row_bytes) {
+    bytes_[16 + 2 * tile] = static_cast<std::uint8_t>(row_bytes);
+    bytes_[48 + tile] = static_cast<std::uint8_t>(rows);
+  }
+  std::uint8_t bytes_[64] = {1};
+};
+
+// The same as multiply_rows() for 16 rows at a time, bit by bit: sums of integers have one value. Returns how many rows
+// it has done.
+template <class Format>
+HWY_INLINE std::size_t multiply_tiles(const UnpackedRows& w, const QuantisedRows& x, Matrix y, std::size_t column,
+                                      std::size_t count) {
+  static_assert(Format::kWords * 4 == QuantisedRows::kBlock);
+  const std::size_t stride = x.blocks() * QuantisedRows::kBlock;
+  const std::size_t blocks = x.blocks();
+  // What a tile stores can be loaded only a while later, so sums are read some parts after they were made.
+  constexpr std::size_t kBuffers = 4;
+  alignas(64) std::int32_t dots[kBuffers][kTileSide * kTileSide];
+  std::size_t row = 0;
+  for (; row + kTileSide <= y.rows(); row += kTileSide) {
+    const std::int8_t* values = x.values(row);
+    const auto multiply_part = [&](std::size_t part) SEMFUSE_LAMBDA {
+      auto& dot = dots[part % kBuffers];
+      asm volatile(
+          "tilezero %%tmm0\n\t"
+          "tileloadd (%1,%2,1), %%tmm1\n\t"
+          "tileloadd (%3,%4,1), %%tmm2\n\t"
+          "tdpbsud %%tmm2, %%tmm1, %%tmm0\n\t"
+          "tilestored %%tmm0, (%5,%4,1)"
+          : "=m"(dot)
+          : "r"(values + part * QuantisedRows::kBlock), "r"(stride), "r"(w.values + part * Format::kWords * kTileSide),
+            "r"(4 * kTileSide), "r"(&dot[0]));
+    };
+    Vector sum[kTileSide];
+    SEMFUSE_UNROLL
+    for (std::size_t r = 0; r < kTileSide; ++r) sum[r] = hn::Zero(Tag());
+    for (std::size_t part = 0; part < std::min(kBuffers - 1, w.parts); ++part) multiply_part(part);
+    for (std::size_t part = 0; part < w.parts; ++part) {
+      if (part + kBuffers - 1 < w.parts) multiply_part(part + kBuffers - 1);
+      const auto& dot = dots[part % kBuffers];
+      const Vector scale = hn::Load(Tag(), w.scales + part * kTileSide);
+      const Vector least = Format::kHasLeast ? hn::Load(Tag(), w.least + part * kTileSide) : hn::Zero(Tag());
+      const float* x_scales = x.scales(row) + part;
+      const float* x_sums = x.sums(row) + part;
+      const std::int32_t* x_halves = x.half_sums(row) + 2 * part;
+      SEMFUSE_UNROLL
+      for (std::size_t r = 0; r < kTileSide; ++r) {
+        Ints whole = hn::Load(IntTag(), &dot[r * kTileSide]);
+        if constexpr (Format::kOffset != 0) {
+          const std::int32_t first = x_halves[2 * r * blocks] + x_halves[2 * r * blocks + 1];
+          whole = hn::Sub(whole, hn::Set(IntTag(), Format::kOffset * first));
+        }
+        const Vector scaled = hn::Mul(scale, hn::Set(Tag(), x_scales[r * blocks]));
+        sum[r] = hn::MulAdd(hn::ConvertTo(Tag(), whole), scaled, sum[r]);
+        if constexpr (Format::kHasLeast) sum[r] = hn::MulAdd(least, hn::Set(Tag(), x_sums[r * blocks]), sum[r]);
+      }
+    }
+    SEMFUSE_UNROLL
+    for (std::size_t r = 0; r < kTileSide; ++r) store(sum[r], y.row(row + r) + column, count);
+  }
+  return row;
+}
+
+#endif
+
 template <class Format, bool kVnni>
 void multiply_quantised(const StoredMatrix& weights, std::size_t first, std::size_t count, const QuantisedRows& x,
                         Matrix y) {
@@ -157,14 +264,26 @@ void multiply_quantised(const StoredMatrix& weights, std::size_t first, std::siz
   auto* scales = reinterpret_cast<float*>(values + num_words);
   float* least = scales + parts * lanes;
   const UnpackedRows unpacked{.values = values, .scales = scales, .least = least, .parts = parts};
+#if HWY_TARGET <= HWY_AVX3
+  std::optional<TileSizes> tiles;
+  if (kVnni && Format::kWords == 8 && y.rows() >= kTileSide && has_matrix_tiles()) tiles.emplace();
+#endif
   for (std::size_t column = first; column < first + count; column += lanes) {
     const StoredRows rows(weights, column);
+    NextRows next(weights, column + lanes, lanes, parts / Format::kPartsOfStep);
     for (std::size_t part = 0; part < parts; part += Format::kPartsOfStep) {
+      next.fetch();
       Format::step(rows, part / Format::kPartsOfStep, values + part * Format::kWords * lanes, scales + part * lanes,
                    least + part * lanes);
     }
     const std::size_t written = std::min(lanes, first + count - column);
-    multiply_rows_from<Format, kVnni, kRowsAtOnce>(unpacked, x, 0, y, column, written);
+    std::size_t done = 0;
+#if HWY_TARGET <= HWY_AVX3
+    if constexpr (kVnni && Format::kWords == 8) {
+      if (tiles) done = multiply_tiles<Format>(unpacked, x, y, column, written);
+    }
+#endif
+    multiply_rows_from<Format, kVnni, kRowsAtOnce>(unpacked, x, done, y, column, written);
   }
 }
 

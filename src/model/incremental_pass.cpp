@@ -20,17 +20,6 @@ void copy_from(std::size_t first, const std::vector<T>& from, std::vector<T>& to
 
 }  // namespace
 
-void TokenStream::clear() {
-  tokens.clear();
-  features.clear();
-  num_guesses = 0;
-  num_unchanged = 0;
-  num_certain = 0;
-  num_shared = 1;
-  request.clear();
-  cache.set_length(0);
-}
-
 IncrementalPass::IncrementalPass(const InferenceWeights& weights, std::size_t prefix_bytes)
     : weights_(weights),
       network_(weights.network),

@@ -66,13 +66,23 @@ struct LanguageModel::State {
   Vocabulary vocabulary;
   FeatureBank bank;
   std::optional<Tokenizer> tokenizer;
-  Network network;
+  std::optional<Network> network;  // None of a pretrained model.
   ParameterBlock weights;
   std::vector<bool> seen;
   KnobSupport knob_support = {};
   Calibration calibration = {};
   std::optional<TokenFeatures> features = {};  // Refers to the state.
+  std::shared_ptr<const PretrainedNetwork> pretrained = {};
 };
+
+namespace {
+
+// What only a network of our own can do.
+[[noreturn]] void refuse_pretrained() {
+  throw Error("the model was imported and is run as it is; this is for models that semfuse has trained");
+}
+
+}  // namespace
 
 void ModelAccess::check(const ModelOptions& options, const FeatureOptions& features) {
   const auto require = [](bool good, const char* rule) {
@@ -109,15 +119,15 @@ std::unique_ptr<LanguageModel::State> LanguageModel::make_state(const ModelOptio
         FeatureBankAccess::token_rows(features.learn_kernel ? FeatureBankAccess::ungraded(bank) : bank, vocabulary)
             .values;
   }
-  std::unique_ptr<State> state(
-      new State{.options = options,
-                .vocabulary = std::move(vocabulary),
-                .bank = std::move(bank),
-                .tokenizer = std::move(tokenizer),
-                .network{options, vocab_size, num_features, std::move(word_features), features, num_vector_columns},
-                .weights = {},
-                .seen = std::vector<bool>(vocab_size, true)});
-  state->weights = ParameterBlock(state->network.layout());
+  std::unique_ptr<State> state(new State{.options = options,
+                                         .vocabulary = std::move(vocabulary),
+                                         .bank = std::move(bank),
+                                         .tokenizer = std::move(tokenizer),
+                                         .network = std::nullopt,
+                                         .weights = {},
+                                         .seen = std::vector<bool>(vocab_size, true)});
+  state->network.emplace(options, vocab_size, num_features, std::move(word_features), features, num_vector_columns);
+  state->weights = ParameterBlock(state->network->layout());
   state->features.emplace(state->bank, state->vocabulary, state->tokenizer ? &*state->tokenizer : nullptr);
   return state;
 }
@@ -145,8 +155,37 @@ LanguageModel ModelAccess::unfilled(const ModelOptions& options, Vocabulary voca
       LanguageModel::make_state(options, std::move(vocabulary), std::move(bank), std::move(tokenizer)));
 }
 
+LanguageModel ModelAccess::pretrained(const ModelOptions& options, Vocabulary vocabulary,
+                                      std::optional<Tokenizer> tokenizer,
+                                      std::shared_ptr<const PretrainedNetwork> network) {
+  const std::size_t vocab_size = vocabulary.size();
+  std::unique_ptr<LanguageModel::State> state(new LanguageModel::State{.options = options,
+                                                                       .vocabulary = std::move(vocabulary),
+                                                                       .bank = FeatureBank(Lexicon({})),
+                                                                       .tokenizer = std::move(tokenizer),
+                                                                       .network = std::nullopt,
+                                                                       .weights = {},
+                                                                       .seen = std::vector<bool>(vocab_size, true),
+                                                                       .pretrained = std::move(network)});
+  return LanguageModel(std::move(state));
+}
+
+const PretrainedNetwork* ModelAccess::pretrained(const LanguageModel& model) {
+  return model.state_->pretrained.get();
+}
+
+std::size_t ModelAccess::num_features(const LanguageModel& model) {
+  return model.state_->network ? model.state_->network->num_features() : 0;
+}
+
+KeyValueCache ModelAccess::empty_cache(const LanguageModel& model) {
+  if (model.state_->pretrained) return model.state_->pretrained->empty_cache();
+  return {model.options().layers, model.options().width};
+}
+
 const Network& ModelAccess::network(const LanguageModel& model) {
-  return model.state_->network;
+  if (!model.state_->network) refuse_pretrained();
+  return *model.state_->network;
 }
 
 const ParameterBlock& ModelAccess::weights(const LanguageModel& model) {
@@ -154,13 +193,14 @@ const ParameterBlock& ModelAccess::weights(const LanguageModel& model) {
 }
 
 const TokenFeatures& ModelAccess::features(const LanguageModel& model) {
+  if (!model.state_->features) refuse_pretrained();
   return *model.state_->features;
 }
 
 void ModelAccess::change_weights(LanguageModel& model, const std::function<void(ParameterBlock&)>& change) {
   LanguageModel::State& state = *model.state_;
   change(state.weights);
-  if (const auto& layer = state.network.memberships()) state.bank.set_memberships(layer->memberships(state.weights));
+  if (const auto& layer = network(model).memberships()) state.bank.set_memberships(layer->memberships(state.weights));
 }
 
 LanguageModel::LanguageModel(LanguageModel&&) noexcept = default;
@@ -180,19 +220,20 @@ const FeatureBank& LanguageModel::feature_bank() const {
   return state_->bank;
 }
 std::size_t LanguageModel::parameter_count() const {
-  return state_->network.layout().parameter_count();
+  if (state_->pretrained) return state_->pretrained->parameter_count();
+  return state_->network->layout().parameter_count();
 }
 
 std::vector<NamedParameter> LanguageModel::parameters() const {
   std::vector<NamedParameter> result;
-  for (const ParameterInfo& info : state_->network.layout().entries()) {
+  for (const ParameterInfo& info : ModelAccess::network(*this).layout().entries()) {
     result.push_back({.name = info.name, .shape = info.shape, .values = {state_->weights.vector(info), info.size}});
   }
   return result;
 }
 
 void LanguageModel::set_parameter(std::string_view name, std::span<const float> values) {
-  const ParameterInfo* info = state_->network.layout().find(name);
+  const ParameterInfo* info = ModelAccess::network(*this).layout().find(name);
   if (!info) throw Error(fmt::format("the model has no parameter \"{}\"; parameters() lists them", name));
   if (values.size() != info->size) {
     throw Error(fmt::format("parameter \"{}\" takes {} values, got {}", name, info->size, values.size()));
@@ -223,7 +264,7 @@ std::string LanguageModel::decode(std::span<const TokenId> ids) const {
 std::vector<float> LanguageModel::logits(const Sentence& sentence) const {
   const std::vector<TokenId> ids = vocabulary().encode(sentence);
   const std::size_t length = ids.size() - 1;  // <eos> is predicted, not read.
-  const Network& network = state_->network;
+  const Network& network = ModelAccess::network(*this);
   BatchPacker packer(network.num_features());
   std::vector<float> features;
   if (network.num_features() > 0) {
@@ -281,13 +322,14 @@ void LanguageModel::set_seen(std::vector<bool> seen) {
           fmt::format("{} is not among the seen words; special entries always are", vocabulary().word(special)));
     }
   }
-  const Matrix table = state_->weights.matrix(state_->network.layout()[state_->network.token_table()]);
+  const Matrix table =
+      state_->weights.matrix(ModelAccess::network(*this).layout()[ModelAccess::network(*this).token_table()]);
   for (std::size_t id = 0; id < seen.size(); ++id) {
     if (!seen[id]) std::fill_n(table.row(id), table.cols(), 0.0f);
   }
   state_->seen = std::move(seen);
   if (options().share_class_mass) {
-    state_->network.set_logit_offsets(
+    state_->network->set_logit_offsets(
         class_mass_offsets(FeatureBankAccess::ungraded(feature_bank()).word_rows(vocabulary()), state_->seen));
   }
 }
@@ -342,7 +384,7 @@ LanguageModel LanguageModel::with_words(const std::vector<LexiconEntry>& words) 
   // Every parameter is the same but the token table, whose first rows are.
   ModelAccess::change_weights(larger, [&](ParameterBlock& larger_weights) {
     for (const NamedParameter& parameter : parameters()) {
-      const ParameterInfo* info = larger.state_->network.layout().find(parameter.name);
+      const ParameterInfo* info = ModelAccess::network(larger).layout().find(parameter.name);
       std::copy(parameter.values.begin(), parameter.values.end(), larger_weights.vector(*info));
     }
   });

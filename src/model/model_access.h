@@ -3,19 +3,29 @@
 #pragma once
 
 #include <functional>
+#include <memory>
+#include <optional>
 
 #include "core/parameter_block.h"
 #include "features/token_features.h"
 #include "model/network.h"
+#include "model/pretrained_network.h"
 #include "semfuse/language_model.h"
 
 namespace semfuse {
 
 class ModelAccess {
  public:
+  // Throws Error if the model is a pretrained one, which has another.
   static const Network& network(const LanguageModel& model);
+  // nullptr if the model's network is our own.
+  static const PretrainedNetwork* pretrained(const LanguageModel& model);
+  // Numbers that are read with each token; 0 for a pretrained model.
+  static std::size_t num_features(const LanguageModel& model);
+  // For a text that the model reads.
+  static KeyValueCache empty_cache(const LanguageModel& model);
   static const ParameterBlock& weights(const LanguageModel& model);
-  // Of its tokens by its bank, also if it reads none.
+  // Of its tokens by its bank, also if it reads none. Throws Error if the model is a pretrained one.
   static const TokenFeatures& features(const LanguageModel& model);
   // Changes the weights, and what is computed from them.
   static void change_weights(LanguageModel& model, const std::function<void(ParameterBlock&)>& change);
@@ -25,6 +35,9 @@ class ModelAccess {
   // A model whose weights are all 0, for who has them from elsewhere: nothing is drawn. Throws Error as check() does.
   static LanguageModel unfilled(const ModelOptions& options, Vocabulary vocabulary, FeatureBank bank,
                                 std::optional<Tokenizer> tokenizer = {});
+  // A model around a network that was trained elsewhere; it reads no features.
+  static LanguageModel pretrained(const ModelOptions& options, Vocabulary vocabulary,
+                                  std::optional<Tokenizer> tokenizer, std::shared_ptr<const PretrainedNetwork> network);
 };
 
 }  // namespace semfuse

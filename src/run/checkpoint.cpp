@@ -6,6 +6,8 @@
 #include <cmath>
 #include <utility>
 
+#include "backbone/imported_language_model.h"
+#include "backbone/imported_model.h"
 #include "config/keys.h"
 #include "features/word_vectors.h"
 #include "io/tensor_archive.h"
@@ -111,6 +113,7 @@ void save_checkpoint(const std::filesystem::path& path, const LanguageModel& mod
 Checkpoint load_checkpoint(const std::filesystem::path& path) {
   std::error_code ignored;
   const std::filesystem::path file = std::filesystem::is_directory(path, ignored) ? RunFiles{path}.model() : path;
+  if (ImportedModel::is_at(file)) return {.model = load_imported(file), .config = "", .origin = file.string()};
   return parse_checkpoint(TensorArchive::load(file), file.string());
 }
 

@@ -85,7 +85,7 @@ TEST(PastStep, StateAndGradientEqualTheTwin) {
     ThreadPool pool(1);
     const InferenceWeights weights(ModelAccess::network(model), ModelAccess::weights(model), pool);
     for (const std::size_t length : {2, 8, 9, 12}) {
-      TokenStream stream(weights.network);
+      TokenStream stream(KeyValueCache(weights.network.options().layers, weights.network.options().width));
       for (std::size_t t = 0; t < length; ++t) stream.tokens.push_back(static_cast<TokenId>(1 + 3 * t));
       IncrementalPass all(weights);
       TokenStream* const streams[] = {&stream};

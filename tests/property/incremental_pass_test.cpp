@@ -46,7 +46,7 @@ class IncrementalPassTest : public testing::TestWithParam<Case> {
 TEST_P(IncrementalPassTest, GrowsByOneTokenAtATime) {
   IncrementalPass pass(weights_);
   for (const Sentence& sentence : some_sentences(4)) {
-    TokenStream stream(ModelAccess::network(model_));
+    TokenStream stream(ModelAccess::empty_cache(model_));
     TokenStream* const streams[] = {&stream};
     for (std::size_t length = 0; length <= sentence.size(); ++length) {
       const Sentence prefix(sentence.begin(), sentence.begin() + static_cast<std::ptrdiff_t>(length));
@@ -58,7 +58,7 @@ TEST_P(IncrementalPassTest, GrowsByOneTokenAtATime) {
 
 TEST_P(IncrementalPassTest, GrowsByManyTokensShrinksAndChanges) {
   IncrementalPass pass(weights_);
-  TokenStream stream(ModelAccess::network(model_));
+  TokenStream stream(ModelAccess::empty_cache(model_));
   TokenStream* const streams[] = {&stream};
   RandomStream random(3, RandomPurpose::corpus_val);
   const std::vector<Sentence> sentences = some_sentences(3);
@@ -76,7 +76,7 @@ TEST_P(IncrementalPassTest, DoesNotDependOnTheOtherStreams) {
   const std::vector<Sentence> sentences = some_sentences(20);
   std::vector<std::unique_ptr<TokenStream>> streams;
   for (std::size_t i = 0; i < sentences.size(); ++i)
-    streams.push_back(std::make_unique<TokenStream>(ModelAccess::network(model_)));
+    streams.push_back(std::make_unique<TokenStream>(ModelAccess::empty_cache(model_)));
   RandomStream random(4, RandomPurpose::corpus_val);
   for (std::size_t step = 0; step < 16; ++step) {
     std::vector<TokenStream*> chosen;
@@ -96,7 +96,7 @@ TEST_P(IncrementalPassTest, DoesNotDependOnTheOtherStreams) {
 TEST_P(IncrementalPassTest, StreamsThatBeginAlikeShareTheirBeginnings) {
   for (const std::size_t bytes : {2'000, 1'000'000}) {  // Room for a few tokens, and for all.
     IncrementalPass pass(weights_, bytes);
-    TokenStream stream(ModelAccess::network(model_));
+    TokenStream stream(ModelAccess::empty_cache(model_));
     TokenStream* const streams[] = {&stream};
     for (int round = 0; round < 2; ++round) {
       for (const Sentence& sentence : some_sentences(5)) {
@@ -119,8 +119,8 @@ class GuessingPassTest : public IncrementalPassTest {};
 
 TEST_P(GuessingPassTest, ReadsGuessesInTheSamePass) {
   IncrementalPass pass(weights_, 100'000);
-  TokenStream stream(ModelAccess::network(model_));
-  TokenStream other(ModelAccess::network(model_));
+  TokenStream stream(ModelAccess::empty_cache(model_));
+  TokenStream other(ModelAccess::empty_cache(model_));
   set_text(other, some_sentences(1).front());
   TokenStream* const streams[] = {&stream, &other};
   const std::vector<Sentence> sentences = some_sentences(3);

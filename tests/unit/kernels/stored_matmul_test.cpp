@@ -82,7 +82,7 @@ TEST(StoredMatmul, IsTheProductWithTheDecodedWeights) {
   for_each_instruction_set([] {
     for (const StorageType type : kTypes) {
       for (const std::size_t outputs : {1, 16, 33, 70}) {
-        for (const std::size_t rows : {1, 2, 9, 13}) {
+        for (const std::size_t rows : {1, 2, 9, 13, 35}) {
           SCOPED_TRACE(testing::Message() << to_string(type) << " " << outputs << " x " << rows);
           const std::size_t cols = is_plain(type) ? 301 : 512;
           const RandomStored weights(type, outputs, cols);
@@ -115,14 +115,14 @@ TEST(StoredMatmul, IsTheProductWithTheDecodedWeights) {
 TEST(StoredMatmul, OtherRowsChangeNoBit) {
   for (const StorageType type : kTypes) {
     const RandomStored weights(type, 64, 512);
-    GuardedMatrix x(11, 512);
+    GuardedMatrix x(37, 512);
     x.fill(UniformNumbers(5));
-    GuardedMatrix all(11, 64);
+    GuardedMatrix all(37, 64);
     QuantisedRows quantised;
-    quantised.resize(11, 512);
-    quantised.quantise(x.view(), 0, 11);
+    quantised.resize(37, 512);
+    quantised.quantise(x.view(), 0, 37);
     multiply_stored(weights.matrix(), 0, 64, x.view(), quantised, all.view());
-    for (std::size_t r = 0; r < 11; ++r) {
+    for (std::size_t r = 0; r < 37; ++r) {
       const Matrix one = x.view().row_range(r, 1);
       GuardedMatrix alone(1, 64);
       QuantisedRows single;

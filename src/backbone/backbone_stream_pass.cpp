@@ -1,0 +1,72 @@
+#include "backbone/backbone_stream_pass.h"
+
+#include <algorithm>
+#include <cassert>
+
+#include "kernels/softmax.h"
+#include "semfuse/error.h"
+
+namespace semfuse {
+
+namespace {
+
+constexpr float kNever = -1e30f;  // A logit; rules and guidance want finite ones.
+
+}  // namespace
+
+BackboneStreamPass::BackboneStreamPass(const Backbone& backbone, std::size_t num_threads)
+    : backbone_(backbone), pass_(backbone, num_threads) {}
+
+bool BackboneStreamPass::reads_begin(const TokenStream& stream) const {
+  const bool nothing_else = stream.num_shared <= 1;  // No prompt.
+  return backbone_.spec().adds_bos || nothing_else;
+}
+
+TokenId BackboneStreamPass::own_id(TokenId id) const {
+  if (id >= kFirstBackboneToken) return id - kFirstBackboneToken;
+  const BackboneSpec& spec = backbone_.spec();
+  if (id == Vocabulary::kBos && spec.bos) return *spec.bos;
+  // Many models end a text with what also begins one.
+  if (!spec.eos.empty()) return spec.eos.front();
+  throw Error("the model has no token that begins a text; give it a prompt");
+}
+
+Matrix BackboneStreamPass::run(std::span<TokenStream* const> streams) {
+  const BackboneSpec& spec = backbone_.spec();
+  std::vector<BackboneRead> reads;
+  tokens_.assign(streams.size(), {});
+  for (std::size_t i = 0; i < streams.size(); ++i) {
+    TokenStream& stream = *streams[i];
+    const std::size_t skipped = reads_begin(stream) ? 0 : 1;
+    const std::size_t count = stream.tokens.size() - skipped;
+    assert(count > stream.num_guesses);
+    const std::size_t most = std::min(stream.cache.length(), count - 1 - stream.num_guesses);
+    std::size_t known = 0;
+    while (known < most && stream.tokens[skipped + known] == stream.computed_tokens[skipped + known]) ++known;
+    for (std::size_t t = skipped + known; t < stream.tokens.size(); ++t) tokens_[i].push_back(own_id(stream.tokens[t]));
+    stream.cache.set_length(known);
+    reads.push_back({.cache = &stream.cache, .tokens = tokens_[i], .num_wanted = stream.num_guesses + 1});
+  }
+  const Matrix own = pass_.run(reads);
+  for (TokenStream* stream : streams) {
+    stream->computed_tokens = stream->tokens;
+    stream->num_unchanged = 0;
+    stream->num_certain = stream->tokens.size() - stream->num_guesses;
+  }
+  workspace_.reset();
+  const Matrix logits = workspace_.matrix(own.rows(), own.cols() + kFirstBackboneToken);
+  std::vector<float> ends;
+  for (std::size_t r = 0; r < own.rows(); ++r) {
+    float* row = logits.row(r);
+    std::copy_n(own.row(r), own.cols(), row + kFirstBackboneToken);
+    row[Vocabulary::kPad] = row[Vocabulary::kBos] = row[Vocabulary::kEos] = kNever;
+    ends.clear();
+    for (const TokenId id : spec.eos) ends.push_back(own(r, static_cast<std::size_t>(id)));
+    if (ends.empty()) continue;
+    row[Vocabulary::kEos] = ends.size() == 1 ? ends.front() : log_sum_exp(ends.data(), ends.size());
+    for (const TokenId id : spec.eos) row[kFirstBackboneToken + id] = kNever;
+  }
+  return logits;
+}
+
+}  // namespace semfuse

@@ -1,0 +1,25 @@
+// The network of a model that was trained elsewhere, as generation reads it.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+
+#include "model/stream_pass.h"
+
+namespace semfuse {
+
+// Its tokens are those of its LanguageModel's vocabulary. Immutable; may be used from several threads at once.
+class PretrainedNetwork {
+ public:
+  virtual ~PretrainedNetwork() = default;
+
+  virtual std::size_t parameter_count() const = 0;
+  virtual std::size_t context() const = 0;  // Tokens of a text, <bos> included, at most.
+  virtual bool begins_texts() const = 0;    // Can write without a prompt.
+  // What its passes fill; empty.
+  virtual KeyValueCache empty_cache() const = 0;
+  // A pass with so many threads of its own. The network must outlive it.
+  virtual std::unique_ptr<StreamPass> open_pass(std::size_t num_threads) const = 0;
+};
+
+}  // namespace semfuse
