@@ -13,11 +13,11 @@ TINY = ["corpus.train=64", "corpus.val=20", "model.width=8", "model.layers=2", "
         "model.feature_head=4", "training.epochs=12", "training.batch=32", "training.learning_rate=0.02"]
 
 
-def trained(bin_dir, folder):
-    """A run folder with a model of three knobs, in a second."""
+def trained(bin_dir, folder, settings=TINY):
+    """A run folder with a model of three knobs; of TINY in a second."""
     run = pathlib.Path(folder) / "tiny"
-    settings = [word for assignment in TINY for word in ("--set", assignment)]
-    subprocess.run([bin_dir / "semfuse", "train", "--quiet", "--out", run, *settings], check=True, capture_output=True)
+    words = [word for assignment in settings for word in ("--set", assignment)]
+    subprocess.run([bin_dir / "semfuse", "train", "--quiet", "--out", run, *words], check=True, capture_output=True)
     return run
 
 
