@@ -28,12 +28,14 @@ std::string trimmed(std::string_view text) {
   return std::string(text);
 }
 
-// The older form has the 256 bytes as pieces of one byte; ASCII characters are there a second time, further on.
+// The older form has the 256 bytes as pieces of one character each, those from 128 on as if they were Latin-1; ASCII
+// characters are there a second time, further on.
 bool has_bare_bytes(const std::vector<SpmPiece>& pieces) {
   constexpr std::size_t kFirst = 3;
   if (pieces.size() < kFirst + 256) return false;
   for (std::size_t byte = 0; byte < 256; ++byte) {
-    if (pieces[kFirst + byte].text != std::string(1, static_cast<char>(byte))) return false;
+    const std::string latin = {static_cast<char>(0xC0 | byte >> 6), static_cast<char>(0x80 | (byte & 0x3F))};
+    if (pieces[kFirst + byte].text != (byte < 0x80 ? std::string(1, static_cast<char>(byte)) : latin)) return false;
   }
   return true;
 }
@@ -126,7 +128,9 @@ ForeignParts parse_llama2c_tokenizer(std::span<const std::byte> file, std::strin
   const bool bare_bytes = has_bare_bytes(pieces);
   for (std::size_t i = 0; i < pieces.size(); ++i) {
     if (i < 3) pieces[i].type = i == 0 ? SpmType::unknown : SpmType::control;
-    if (bare_bytes ? i >= 3 && i < 259 : i >= 3 && byte_of_name(pieces[i].text) >= 0) pieces[i].type = SpmType::byte;
+    if (bare_bytes && i >= 3 && i < 259) pieces[i].text = std::string(1, static_cast<char>(i - 3));
+    const bool is_byte = bare_bytes ? i < 259 : byte_of_name(pieces[i].text) >= 0;
+    if (i >= 3 && is_byte) pieces[i].type = SpmType::byte;
   }
   ForeignParts parts = spm_parts(pieces, origin);
   parts.prefix_blank = true;

@@ -143,6 +143,25 @@ TEST(ForeignTokenizer, FallsBackToBytes) {
   }
 }
 
+// Older files of llama2.c list the bytes as characters, and letters once more among the pieces.
+TEST(ForeignTokenizer, ReadsOlderFilesOfLlama2c) {
+  std::string file(4, '\0');
+  file[0] = 8;
+  const auto add = [&](const std::string& text) {
+    file += std::string(4, '\0') + static_cast<char>(text.size()) + std::string(3, '\0') + text;
+  };
+  for (const char* text : {"<unk>", "\n<s>\n", "\n</s>\n"}) add(text);
+  for (int byte = 0; byte < 256; ++byte) {
+    if (byte < 128) add(std::string(1, static_cast<char>(byte)));
+    if (byte >= 128) add({static_cast<char>(0xC0 | byte >> 6), static_cast<char>(0x80 | (byte & 0x3F))});
+  }
+  for (const char* text : {" ", "a", "é"}) add(text);
+  const Tokenizer tokenizer = ForeignTokenizers::make(
+      parse_llama2c_tokenizer(std::as_bytes(std::span(file)), "tokenizer.bin"), "tokenizer.bin");
+  EXPECT_THAT(ids(tokenizer.encode("aéb\xC3\xBC")), ElementsAre(259, 260, 261, 3 + 'b', 3 + 0xC3, 3 + 0xBC));
+  EXPECT_EQ(tokenizer.specials()[1].name, "<s>");
+}
+
 TEST(ForeignTokenizer, SqueezesBlanks) {
   ForeignParts parts = spm_parts(pieces(false), "model");
   parts.prefix_blank = parts.squeezes_blanks = true;
