@@ -3,6 +3,7 @@ import { make, set_property } from "./dom.js";
 import { clamped } from "./number.js";
 
 const kMostSentences = 100;
+const kReaderMilliseconds = 1000;
 export const kSurprise = "@surprise";
 export const kGrammarEffect = "@grammar";
 export const kPolarity = "@polarity";
@@ -35,7 +36,11 @@ export class TextView {
     this.current_ = null;
     this.frame_ = null;
     this.following_ = true;
-    container.addEventListener("scroll", () => { this.following_ = container.scrollHeight - container.scrollTop - container.clientHeight < 80; });
+    this.touched_ = 0;
+    for (const event of ["wheel", "touchmove", "pointerdown", "keydown"]) {
+      container.addEventListener(event, () => { this.touched_ = performance.now(); }, { passive: true });
+    }
+    container.addEventListener("scroll", () => this.scrolled_());
     container.addEventListener("pointerover", (event) => this.point_(event.target, false));
     container.addEventListener("click", (event) => this.point_(event.target, true));
     container.addEventListener("focusin", (event) => this.point_(event.target, true));
@@ -144,6 +149,12 @@ export class TextView {
     if (to === undefined) return;
     event.preventDefault();
     words[clamped(to, 0, words.length - 1)].focus();
+  }
+
+  // Of the scrolling that a reader does; the text's own is told of when more text may be there already.
+  scrolled_() {
+    const { scrollHeight, scrollTop, clientHeight } = this.container_;
+    if (performance.now() - this.touched_ < kReaderMilliseconds) this.following_ = scrollHeight - scrollTop - clientHeight < 80;
   }
 
   // The newest line stays in sight unless the reader has scrolled away or is reading a word; once a frame, as it costs a layout.

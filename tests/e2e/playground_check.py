@@ -104,6 +104,8 @@ def check_stream_follows(browser):
     expect(positive > 0.6 and negative < 0.4, f"asked for polarity 1 and 0, {positive} and {negative} came")
     expect(browser.run(f"return document.querySelectorAll('{POLARITY} svg circle').length") > 50, "the plot has no dots")
     expect(browser.run(f"return document.querySelectorAll('{POLARITY} svg .asked-line').length") >= 1, "the plot does not show what was asked")
+    below = browser.run("const text = document.querySelector('#text-0'); return text.scrollHeight - text.scrollTop - text.clientHeight")
+    expect(below < 80, f"the newest sentence is {below} pixels out of sight")
     browser.click("#continuous")
     wait_until_idle(browser)
 
