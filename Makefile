@@ -54,6 +54,7 @@ demo: build
 	build/release/bin/semfuse generate build/everyday --n 10 --knob length=5 --knob 'mark=?:1'
 	build/release/bin/semfuse generate build/everyday --n 10 --knob length=11 --knob 'mark=.:1'
 	build/release/bin/semfuse generate build/everyday --n 10 --knob length=4 --knob 'mark=!:1'
+	@echo 'Play with both in a browser: build/release/bin/semfuse serve build/everyday build/demo'
 
 # A second build, with sanitizers, takes longer than all of this: see asan.
 test: needed-test build
