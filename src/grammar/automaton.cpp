@@ -7,6 +7,7 @@
 
 #include "grammar/determinise.h"
 #include "grammar/minimise.h"
+#include "grammar/state_runs.h"
 
 namespace semfuse {
 namespace {
@@ -66,6 +67,7 @@ Automaton::Automaton(const RuleNfa& nfa) {
       has_settings_ |= edge.contexts != kNothingSet;
     }
   }
+  runs_ = find_state_runs(*this);
 }
 
 }  // namespace semfuse

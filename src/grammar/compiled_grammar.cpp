@@ -17,22 +17,17 @@ constexpr TokenMasks::Limits kRegularLimits = {
 constexpr TokenMasks::Limits kRecursiveLimits = {
     .configurations = 200, .work = 40'000'000, .memory = std::size_t{1} << 20};
 
-// Limits on what is computed before the first text, not on what may follow.
-constexpr std::size_t kPrecomputedNodes = 20'000'000;
-constexpr std::size_t kPrecomputedMemory = std::size_t{64} << 20;
-
 }  // namespace
 
 CompiledGrammar::State::State(const Grammar& grammar_in, GrammarVocabulary vocabulary_in)
     : grammar(grammar_in),
       vocabulary(std::move(vocabulary_in)),
-      state_masks(later(), surfaces().later, automaton().size()),
+      state_masks(later(), vocabulary.size(), automaton().size()),
       nothing(vocabulary.size()) {
   choose_promise();
   if (!masks_) masks_ = new_masks();
   allowed_first = masks_->allowed_first();
   if (allowed_first.count() == 0) fail_to_complete();
-  if (promise == Promise::bytes || promise == Promise::none) precompute_state_masks();
 }
 
 std::shared_ptr<TokenMasks> CompiledGrammar::State::new_masks() const {
@@ -75,16 +70,6 @@ void CompiledGrammar::State::choose_promise() {
   masks_.reset();
   completion = std::make_unique<const Completion>(automaton(), first_trie(), later());
   promise = completion->finished() ? Promise::relation : Promise::none;
-}
-
-void CompiledGrammar::State::precompute_state_masks() {
-  for (StateId state = 0; state < automaton().size(); ++state) {
-    if (state_masks.work() > kPrecomputedNodes || state_masks.memory() > kPrecomputedMemory) return;
-    if (masks_->configurations().memory() > kPrecomputedMemory) return;
-    if (!automaton()[state].bytes.empty() || !automaton()[state].calls.empty()) {
-      state_masks.of(state, masks_->configurations());
-    }
-  }
 }
 
 // Follows tokens, whether they lead anywhere or not, to the first place where the grammar needs what no token spells.

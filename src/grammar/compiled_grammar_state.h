@@ -36,7 +36,6 @@ struct CompiledGrammar::State {
  private:
   bool spells_every_byte() const;
   void choose_promise();
-  void precompute_state_masks();
   [[noreturn]] void fail_to_complete() const;
 
   mutable std::mutex mutex_;

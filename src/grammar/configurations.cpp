@@ -1,6 +1,7 @@
 #include "grammar/configurations.h"
 
 #include <algorithm>
+#include <bit>
 #include <unordered_set>
 #include <utility>
 
@@ -107,6 +108,20 @@ ContextSet Configurations::contexts(ConfigurationId from, std::uint8_t byte) {
   return contexts;
 }
 
+StateRun Configurations::run(ConfigurationId configuration) {
+  return closure(configuration).run;
+}
+
+ByteGroups Configurations::next_groups(ConfigurationId configuration) {
+  ByteGroups groups = 0;
+  for (const Item& item : closure(configuration).readers) {
+    for (const Automaton::ByteEdge& edge : automaton_[item.state].bytes) {
+      for (std::size_t byte = edge.low; byte <= edge.high; ++byte) groups |= kGroupOfByte[byte];
+    }
+  }
+  return groups;
+}
+
 std::optional<std::uint8_t> Configurations::only_byte(ConfigurationId configuration) {
   const Closure& here = closure(configuration);
   if (here.accepting) return std::nullopt;
@@ -187,6 +202,13 @@ class Configurations::ClosureBuilder {
       if (!is_new(item.stack) && (reads || !state.calls.empty())) closure.outer.push_back(item);
     }
     sort_unique(closure.readers);
+    for (const Item& item : closure.readers) {
+      const StateRun& run = automaton_.run(item.state);
+      if (run.length > closure.run.length ||
+          (run.length == closure.run.length && std::popcount(run.groups) > std::popcount(closure.run.groups))) {
+        closure.run = run;
+      }
+    }
     sort_unique(closure.outer);
     return closure;
   }

@@ -13,6 +13,7 @@
 #include "grammar/automaton.h"
 #include "grammar/completion.h"
 #include "grammar/hash_words.h"
+#include "grammar/state_runs.h"
 
 namespace semfuse {
 
@@ -39,6 +40,7 @@ class Configurations {
   struct Closure {
     std::vector<Item> readers;  // Items that can read a byte.
     std::vector<Item> outer;    // Items of calls that were open before, which read or call.
+    StateRun run;               // The best of the readers'.
     bool accepting = false;     // The text so far is a sentence.
   };
 
@@ -64,6 +66,10 @@ class Configurations {
   ConfigurationId find(std::vector<Item> items);
   std::span<const Item> items(ConfigurationId configuration) const { return items_[configuration]; }
   std::span<const Item> returns(StackId stack) const { return returns_[stack]; }
+
+  // Strings that it surely reads on (see StateRun), and all groups of bytes that may come next.
+  StateRun run(ConfigurationId configuration);
+  ByteGroups next_groups(ConfigurationId configuration);
 
   // Whether tokens can lead from this configuration, at the end of one, to the end of a sentence.
   bool completable(ConfigurationId configuration, Completion::Place place) const;

@@ -148,6 +148,9 @@ class Parser : GbnfReader {
     if (c == '*' || c == '+' || c == '?' || c == '{') {
       fail(begin, fmt::format("\"{}\" repeats what stands before it, but nothing does", c));
     }
+    if (c == '\'') fail(begin, "literals stand in double quotes; write \"a\"");
+    if (c == '<')
+      fail(begin, "rules are named without < >, and tokens have no names here; put literals in double quotes");
     fail(begin, fmt::format("did not expect {} here; put literals in quotes", next_text()));
   }
 

@@ -77,6 +77,7 @@ char32_t GbnfReader::read_character() {
     case ']':
     case '-':
     case '^':
+    case '/':
       return static_cast<char32_t>(c);
     case 'x':
       return read_hexadecimal(begin, 2);
@@ -87,7 +88,7 @@ char32_t GbnfReader::read_character() {
     default:
       break;
   }
-  fail(begin, "unknown escape; use one of \\n \\r \\t \\\\ \\\" \\[ \\] \\- \\^ \\xHH \\uHHHH \\UHHHHHHHH");
+  fail(begin, "unknown escape; use one of \\n \\r \\t \\\\ \\\" \\[ \\] \\- \\^ \\/ \\xHH \\uHHHH \\UHHHHHHHH");
 }
 
 char32_t GbnfReader::read_hexadecimal(std::size_t begin, std::size_t num_digits) {

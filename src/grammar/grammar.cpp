@@ -27,7 +27,13 @@ constexpr std::size_t kMostMemory = std::size_t{1} << 30;
 
 void check_work(const Configurations& configurations, std::size_t bytes_read) {
   const std::size_t most_work = kMostWork + kMostWorkForAByte * bytes_read;
-  if (configurations.work() <= most_work && configurations.memory() <= kMostMemory) return;
+  if (configurations.memory() > kMostMemory) {
+    throw Error(
+        fmt::format("grammar: to follow the first {} bytes of the text takes more than {} MB, as it is nested "
+                    "deeply or can be read in many ways; make it shorter",
+                    bytes_read, kMostMemory >> 20));
+  }
+  if (configurations.work() <= most_work) return;
   throw Error(
       fmt::format("grammar: the first {} bytes of the text can be read in too many ways; make the grammar less "
                   "ambiguous, or the text shorter",

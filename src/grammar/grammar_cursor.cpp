@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
+#include <cstring>
 #include <mutex>
 #include <utility>
 
@@ -212,8 +214,12 @@ void GrammarCursor::fill(std::span<std::int32_t> words) {
                             words.size()));
   }
   const std::span<const std::uint64_t> from = set.words();
-  for (std::size_t i = 0; i < num_words; ++i) {
-    words[i] = static_cast<std::int32_t>(static_cast<std::uint32_t>(from[i / 2] >> (32 * (i % 2))));
+  if constexpr (std::endian::native == std::endian::little) {
+    std::memcpy(words.data(), from.data(), num_words * sizeof(std::int32_t));
+  } else {
+    for (std::size_t i = 0; i < num_words; ++i) {
+      words[i] = static_cast<std::int32_t>(static_cast<std::uint32_t>(from[i / 2] >> (32 * (i % 2))));
+    }
   }
 }
 

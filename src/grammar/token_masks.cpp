@@ -22,40 +22,35 @@ std::uint64_t hash_of(std::span<const std::uint64_t> words) {
 
 }  // namespace
 
+std::shared_ptr<const TokenSet> StateMasks::store(TokenSet set) {
+  const std::uint64_t hash = hash_of(set.words());
+  const auto [first, last] = stored_.equal_range(hash);
+  for (auto it = first; it != last; ++it) {
+    if (std::ranges::equal(it->second->words(), set.words())) return it->second;
+  }
+  return stored_.emplace(hash, std::make_shared<const TokenSet>(std::move(set)))->second;
+}
+
 const StateMasks::Mask& StateMasks::of(StateId state, Configurations& configurations) {
+  constexpr std::size_t kMostEnds = 20'000;
   const std::lock_guard lock(mutex_);
   if (masks_[state]) return *masks_[state];
   auto mask = std::make_unique<Mask>();
-  TokenSet set(strings_.size());
-  std::vector<std::uint32_t> ends;  // Nodes at which the rule may have ended.
+  TokenSet set(num_tokens_);
   const ConfigurationId begin = configurations.find({{state, Configurations::kBottom}});
-  work_ += walk(trie_, 0, configurations, begin, [&](std::uint32_t node, ConfigurationId to) {
-    for (const TokenId token : trie_.tokens(node)) {
-      set.insert(token);
-      mask->few.push_back(token);
-    }
-    if (!trie_.is_leaf(node) && configurations.accepting(to)) ends.push_back(node);
+  insert_readable(trie_, 0, configurations, begin, set, [&](std::uint32_t node, ConfigurationId to) {
+    if (!trie_.is_leaf(node) && configurations.accepting(to)) mask->ends.push_back(node);
   });
-  std::vector<TokenTrie::Entry> rests;
-  std::size_t num_looked_at = 0;
-  for (const std::uint32_t node : ends) {
-    const auto longer = trie_.tokens_below(node).subspan(trie_.tokens(node).size());
-    num_looked_at += longer.size();
-    mask->too_many_rests = num_looked_at > 8 * strings_.size();
-    if (mask->too_many_rests) break;
-    for (const TokenId token : longer) {
-      if (set.contains(token)) continue;
-      rests.push_back({std::string_view(strings_[static_cast<std::size_t>(token)]).substr(trie_[node].depth), token});
-    }
+  if (mask->ends.size() > kMostEnds) {
+    mask->too_many_ends = true;
+    mask->ends.clear();
   }
-  if (!mask->too_many_rests && !rests.empty()) mask->rests = std::make_unique<const TokenTrie>(std::move(rests));
-  if (mask->few.size() > strings_.size() / 64) {
-    mask->few.clear();
-    mask->few.shrink_to_fit();
-    mask->many = std::move(set);
+  mask->ends.shrink_to_fit();
+  if (set.count() > num_tokens_ / 64) {
+    mask->many = store(std::move(set));
+  } else {
+    mask->few = set.ids();
   }
-  memory_ += mask->many.words().size_bytes() + mask->few.size() * sizeof(TokenId) + sizeof(Mask) +
-             (mask->rests ? mask->rests->memory() : 0);
   masks_[state] = std::move(mask);
   return *masks_[state];
 }
@@ -81,11 +76,7 @@ bool TokenMasks::completable(ConfigurationId configuration) {
 
 TokenSet TokenMasks::allowed_first() {
   TokenSet set(vocabulary_.num_tokens);
-  walk(vocabulary_.first, 0, configurations_, Configurations::kBegin, [&](std::uint32_t node, ConfigurationId to) {
-    const auto tokens = vocabulary_.first.tokens(node);
-    if (tokens.empty() || !completable(to)) return;
-    for (const TokenId token : tokens) set.insert(token);
-  });
+  add_readable(set, vocabulary_.first, Configurations::kBegin);
   if (configurations_.accepting(Configurations::kBegin)) set.insert(vocabulary_.end);
   return set;
 }
@@ -93,7 +84,11 @@ TokenSet TokenMasks::allowed_first() {
 const TokenSet& TokenMasks::allowed(ConfigurationId configuration) {
   if (configuration < masks_.size() && masks_[configuration] != nullptr) return *masks_[configuration];
   TokenSet set(vocabulary_.num_tokens);
-  add_readable(set, configuration);
+  if (promise_ == Promise::explored || promise_ == Promise::relation) {
+    add_readable(set, vocabulary_.later, configuration);
+  } else {
+    add_by_states(set, configuration);
+  }
   if (configurations_.accepting(configuration)) set.insert(vocabulary_.end);
   if (configuration >= masks_.size()) {
     mask_memory_ += (configurations_.size() - masks_.size()) * sizeof(masks_[0]);
@@ -103,32 +98,38 @@ const TokenSet& TokenMasks::allowed(ConfigurationId configuration) {
   return *masks_[configuration];
 }
 
-void TokenMasks::add_readable(TokenSet& set, ConfigurationId configuration) {
-  const TokenTrie& trie = vocabulary_.later;
-  const auto add = [&](std::uint32_t node, ConfigurationId to) {
+void TokenMasks::add_readable(TokenSet& set, const TokenTrie& trie, ConfigurationId configuration) {
+  if (promise_ == Promise::bytes || promise_ == Promise::none) {
+    insert_readable(trie, 0, configurations_, configuration, set, [](std::uint32_t, ConfigurationId) {});
+    return;
+  }
+  walk(trie, 0, configurations_, configuration, [&](std::uint32_t node, ConfigurationId to) {
     const auto tokens = trie.tokens(node);
     if (tokens.empty() || !completable(to)) return;
     for (const TokenId token : tokens) set.insert(token);
-  };
-  if (promise_ == Promise::explored || promise_ == Promise::relation) {
-    walk(trie, 0, configurations_, configuration, add);
-    return;
-  }
+  });
+}
+
+// What stays within a rule is known of its state; only what goes on behind the rule depends on what is around it.
+void TokenMasks::add_by_states(TokenSet& set, ConfigurationId configuration) {
+  const TokenTrie& trie = vocabulary_.later;
   for (const Configurations::Item& item : std::vector(configurations_.closure(configuration).outer)) {
     const StateMasks::Mask& mask = state_masks_.of(item.state, configurations_);
-    if (mask.many.size() != 0) set.unite(mask.many);
+    if (mask.many) set.unite(*mask.many);
     for (const TokenId token : mask.few) set.insert(token);
     if (item.stack == Configurations::kBottom) continue;
-    if (mask.too_many_rests) {
-      walk(trie, 0, configurations_, configuration, add);
+    if (mask.too_many_ends) {
+      add_readable(set, trie, configuration);
       return;
     }
-    if (!mask.rests) continue;
+    if (mask.ends.empty()) continue;
     const auto returns = configurations_.returns(item.stack);
     const ConfigurationId outside = configurations_.find({returns.begin(), returns.end()});
-    walk(*mask.rests, 0, configurations_, outside, [&](std::uint32_t node, ConfigurationId) {
-      for (const TokenId token : mask.rests->tokens(node)) set.insert(token);
-    });
+    const ByteGroups next = configurations_.next_groups(outside);
+    for (const std::uint32_t end : mask.ends) {
+      if ((trie.groups_below(end) & next) == 0) continue;
+      insert_readable(trie, end, configurations_, outside, set, [](std::uint32_t, ConfigurationId) {});
+    }
   }
 }
 

@@ -23,32 +23,32 @@ enum class Promise {
   none       // It may not: the vocabulary is too large for an analysis.
 };
 
-// The same whatever rules are open around a state, so computed once for each state of the automaton.
+// The same whatever rules are open around a state, so computed once for each state of the automaton, when a text first
+// comes there. For any thread; references stay valid as long as the object.
 class StateMasks {
  public:
   struct Mask {
-    TokenSet many;             // Tokens that stay within the rule, as a set if many,
-    std::vector<TokenId> few;  // else as a list.
-    // Tokens with more bytes after the rule may have ended, by those bytes. Not those that may stay within it as well.
-    std::unique_ptr<const TokenTrie> rests;
-    bool too_many_rests = false;
+    std::shared_ptr<const TokenSet> many;  // Tokens that stay within the rule, as a set if many,
+    std::vector<TokenId> few;              // else as a list.
+    // Nodes of the trie where the rule may have ended and tokens go on, unless all of these may stay within it.
+    std::vector<std::uint32_t> ends;
+    bool too_many_ends = false;
   };
 
-  // Both are kept by reference.
-  StateMasks(const TokenTrie& trie, std::span<const std::string> strings, std::size_t num_states)
-      : trie_(trie), strings_(strings), masks_(num_states) {}
+  // The trie is kept by reference.
+  StateMasks(const TokenTrie& trie, std::size_t num_tokens, std::size_t num_states)
+      : trie_(trie), num_tokens_(num_tokens), masks_(num_states) {}
 
   const Mask& of(StateId state, Configurations& configurations);
-  std::size_t work() const { return work_; }      // Trie nodes visited.
-  std::size_t memory() const { return memory_; }  // Bytes, about.
 
  private:
+  std::shared_ptr<const TokenSet> store(TokenSet set);
+
   std::mutex mutex_;
   const TokenTrie& trie_;
-  std::span<const std::string> strings_;
+  std::size_t num_tokens_;
   std::vector<std::unique_ptr<const Mask>> masks_;
-  std::size_t work_ = 0;
-  std::size_t memory_ = 0;
+  std::unordered_multimap<std::uint64_t, std::shared_ptr<const TokenSet>> stored_;  // By hash; equal sets are one.
 };
 
 // Configurations with their masks. Shared between cursors: whoever uses it holds its mutex. References to masks stay
@@ -99,7 +99,8 @@ class TokenMasks {
  private:
   static constexpr std::size_t kMostMemory = std::size_t{256} << 20;
 
-  void add_readable(TokenSet& set, ConfigurationId configuration);
+  void add_readable(TokenSet& set, const TokenTrie& trie, ConfigurationId configuration);
+  void add_by_states(TokenSet& set, ConfigurationId configuration);
   ContextSet find_contexts(const TokenTrie& trie, ConfigurationId configuration);
   const TokenSet* store(TokenSet set);
   bool ends_within(ConfigurationId configuration, std::size_t most_tokens);
@@ -144,6 +145,33 @@ std::size_t walk(const TokenTrie& trie, std::uint32_t from, Configurations& conf
     ++i;
   }
   return work;
+}
+
+// The same for tokens alone: inserts those whose strings the grammar can read. Subtrees of which every string is read
+// are not walked through. Calls visit(node, configuration) for the nodes that are.
+template <typename Visit>
+void insert_readable(const TokenTrie& trie, std::uint32_t from, Configurations& configurations, ConfigurationId begin,
+                     TokenSet& set, Visit visit) {
+  std::vector<ConfigurationId> at(trie.max_depth() + 1);
+  at[trie[from].depth] = begin;
+  for (std::uint32_t i = from + 1; i < trie[from].end;) {
+    const TokenTrie::Node& node = trie[i];
+    const ConfigurationId to = configurations.step(at[node.depth - 1], node.byte);
+    if (to == Configurations::kDead) {
+      i = node.end;
+      continue;
+    }
+    const StateRun run = configurations.run(to);
+    const bool all = (trie.groups_below(i) & ~run.groups) == 0 && trie.height(i) <= run.length;
+    for (const TokenId token : all ? trie.tokens_below(i) : trie.tokens(i)) set.insert(token);
+    if (all) {
+      i = node.end;
+      continue;
+    }
+    at[node.depth] = to;
+    visit(i, to);
+    ++i;
+  }
 }
 
 }  // namespace semfuse

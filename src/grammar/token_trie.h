@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "grammar/byte_groups.h"
 #include "semfuse/vocabulary.h"
 
 namespace semfuse {
@@ -30,7 +31,7 @@ class TokenTrie {
 
   // Empty strings stand for tokens that are never text.
   explicit TokenTrie(std::span<const std::string> strings);
-  // A token may have several strings, and several tokens the same.
+  // Several tokens may have the same string.
   explicit TokenTrie(std::vector<Entry> entries);
 
   std::size_t size() const { return nodes_.size() - 1; }
@@ -49,13 +50,21 @@ class TokenTrie {
     std::size_t length;
   };
   std::optional<Longest> longest_prefix(std::string_view text) const;
+  // Of the bytes behind a node, up to the ends of the tokens there: their groups, kNotText where they do not begin with
+  // whole characters, and how many follow at most.
+  ByteGroups groups_below(std::uint32_t node) const { return groups_below_[node]; }
+  std::uint32_t height(std::uint32_t node) const { return heights_[node]; }
   bool is_leaf(std::uint32_t node) const { return nodes_[node].end == node + 1; }
   std::uint32_t max_depth() const { return max_depth_; }
-  std::size_t memory() const { return nodes_.size() * sizeof(Node) + tokens_.size() * sizeof(TokenId); }  // Bytes.
 
  private:
+  void find_groups();
+  bool begins_with_text(std::uint32_t node) const;
+
   std::vector<Node> nodes_;  // And one past the end.
   std::vector<TokenId> tokens_;
+  std::vector<ByteGroups> groups_below_;
+  std::vector<std::uint16_t> heights_;
   std::uint32_t max_depth_ = 0;
 };
 
