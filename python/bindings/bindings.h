@@ -10,6 +10,7 @@ void bind_tokenizer(nanobind::module_& module);
 void bind_grammar(nanobind::module_& module);
 void bind_language_model(nanobind::module_& module);
 void bind_generator(nanobind::module_& module);
+void bind_session(nanobind::module_& module);
 void bind_training_run(nanobind::module_& module);
 void bind_studies(nanobind::module_& module);
 

@@ -5,11 +5,8 @@
 #include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
-#include <map>
-
 #include "bindings.h"
-#include "knob_settings.h"
-#include "model_handle.h"
+#include "generation_call.h"
 #include "semfuse/error.h"
 #include "text.h"
 
@@ -18,29 +15,14 @@ namespace nb = nanobind;
 
 namespace {
 
-// What a call says; the rest of a request is per sentence.
-struct Call {
-  GenerationRequest request;
-  std::vector<std::string> prompts;
-  std::size_t n = 1;
-};
-
-void set_guidance(GenerationRequest& request, nb::handle guidance) {
-  if (!nb::isinstance<nb::dict>(guidance)) {
-    request.guidance = nb::cast<double>(guidance);
-    return;
-  }
-  for (const auto [knob, weight] : nb::borrow<nb::dict>(guidance)) {
-    request.knob_guidance.push_back({.knob = nb::cast<std::string>(knob), .weight = nb::cast<double>(weight)});
-  }
-}
-
-std::vector<Generation> run(const ModelHandle& model, const Call& call) {
+// `n` texts of each prompt, all at once.
+std::vector<Generation> run(const ModelHandle& model, const GenerationRequest& request,
+                            const std::vector<std::string>& prompts, std::size_t n) {
   std::vector<GenerationRequest> requests;
-  requests.reserve(call.prompts.size() * call.n);
-  for (const std::string& prompt : call.prompts) {
-    for (std::size_t i = 0; i < call.n; ++i) {
-      requests.push_back(call.request);
+  requests.reserve(prompts.size() * n);
+  for (const std::string& prompt : prompts) {
+    for (std::size_t i = 0; i < n; ++i) {
+      requests.push_back(request);
       requests.back().prompt = prompt;
       requests.back().index = i;
     }
@@ -51,26 +33,6 @@ std::vector<Generation> run(const ModelHandle& model, const Call& call) {
     if (generation.error) throw Error(*generation.error);
   }
   return generations;
-}
-
-Call call_of(const ModelHandle& model, const std::vector<std::string>& prompts, std::size_t n, const nb::dict& knobs,
-             nb::handle guidance, bool calibrated, std::uint64_t seed, double temperature, double top_p,
-             std::size_t top_k, std::size_t max_tokens, double repetition_penalty, const CompiledGrammar* grammar,
-             bool explain) {
-  Call call{.request = {}, .prompts = prompts, .n = n};
-  GenerationRequest& request = call.request;
-  request.knobs = knob_settings(model.model().options().knobs, knobs);
-  set_guidance(request, guidance);
-  request.calibrated = calibrated;
-  request.seed = seed;
-  request.sampling.temperature = temperature;
-  request.sampling.top_p = top_p;
-  request.sampling.top_k = top_k;
-  request.max_tokens = max_tokens;
-  request.repetition.penalty = repetition_penalty;
-  if (grammar != nullptr) request.grammar = std::make_shared<const CompiledGrammar>(*grammar);
-  request.explain = explain;
-  return call;
 }
 
 const char* name_of(Generation::Finish finish) {
@@ -161,9 +123,18 @@ nb::object generate(const ModelHandle& model, const std::vector<std::string>& pr
                     const nb::dict& knobs, nb::handle guidance, bool calibrated, std::uint64_t seed, double temperature,
                     double top_p, std::size_t top_k, std::size_t max_tokens, double repetition_penalty,
                     const CompiledGrammar* grammar, Form form) {
-  const std::vector<Generation> generations =
-      run(model, call_of(model, prompts, n, knobs, guidance, calibrated, seed, temperature, top_p, top_k, max_tokens,
-                         repetition_penalty, grammar, form == Form::explanation));
+  const GenerationRequest request = request_of(model, {.knobs = knobs,
+                                                       .guidance = guidance,
+                                                       .calibrated = calibrated,
+                                                       .seed = seed,
+                                                       .temperature = temperature,
+                                                       .top_p = top_p,
+                                                       .top_k = top_k,
+                                                       .max_tokens = max_tokens,
+                                                       .repetition_penalty = repetition_penalty,
+                                                       .grammar = grammar,
+                                                       .explain = form == Form::explanation});
+  const std::vector<Generation> generations = run(model, request, prompts, n);
   if (form == Form::explanation) return explanation_columns(generations);
   return form == Form::records ? records_of(generations) : texts_of(generations);
 }

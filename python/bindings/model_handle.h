@@ -22,18 +22,26 @@ class ModelHandle {
   }
   const Checkpoint& checkpoint() const { return checkpoint_; }
 
-  // Made when it is first asked for.
-  const Generator& generator() const {
-    guard_.check();
-    std::call_once(once_, [&] { generator_ = std::make_unique<Generator>(checkpoint_.model, 0); });
-    return *generator_;
-  }
+  // With a thread for each processor, and with one for streams, of which each has its own. Made when they are first
+  // asked for.
+  const Generator& generator() const { return many_.get(*this, 0); }
+  const Generator& stream_generator() const { return one_.get(*this, 1); }
 
  private:
+  struct Lazy {
+    std::once_flag once;
+    std::unique_ptr<Generator> generator;
+    const Generator& get(const ModelHandle& handle, std::size_t threads) {
+      handle.guard_.check();
+      std::call_once(once, [&] { generator = std::make_unique<Generator>(handle.checkpoint_.model, threads); });
+      return *generator;
+    }
+  };
+
   ForkGuard guard_;
   Checkpoint checkpoint_;
-  mutable std::once_flag once_;
-  mutable std::unique_ptr<Generator> generator_;
+  mutable Lazy many_;
+  mutable Lazy one_;
 };
 
 }  // namespace semfuse::python

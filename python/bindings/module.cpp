@@ -9,6 +9,7 @@ NB_MODULE(_core, module) {
   bind_grammar(module);
   bind_language_model(module);
   bind_generator(module);
+  bind_session(module);
   bind_training_run(module);
   bind_studies(module);
 }

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Union
 
 from . import _core
 from .grammar import CompiledGrammar, Grammar
+from .stream import Stream
 from .tokenizer import Tokenizer
 
 if TYPE_CHECKING:
@@ -70,6 +71,32 @@ class Model:
         return _core.generate(
             self._core, [prompt] if isinstance(prompt, str) else list(prompt), n, dict(knobs) if knobs else {}, _plain(guidance),
             calibrated, seed, temperature, top_p, top_k, max_tokens, repetition_penalty, self._compiled(grammar), _core.Form.texts)
+
+    def stream(
+        self,
+        prompt: str = "",
+        *,
+        knobs: Mapping[str, KnobValue] | None = None,
+        guidance: float | Mapping[str, float] = 1.0,
+        seed: int = 1,
+        temperature: float = 1.0,
+        top_p: float = 1.0,
+        top_k: int = 0,
+        max_tokens: int = 64,
+        repetition_penalty: float = 1.0,
+        grammar: Grammar | CompiledGrammar | str | None = None,
+        calibrated: bool = True,
+    ) -> Stream:
+        """The text of generate(), token by token: an iterator, also for `async for`.
+
+            stream = model.stream("The food")
+            for piece in stream:
+                print(piece, end="")
+                stream.knobs["polarity"] = 0.1    # From the next token on.
+        """
+        knobs = dict(knobs) if knobs else {}
+        return Stream(_core.TextStream(self._core, prompt, knobs, _plain(guidance), calibrated, seed, temperature, top_p, top_k,
+                                       max_tokens, repetition_penalty, self._compiled(grammar)), knobs)
 
     def generate_records(self, prompt: str | Sequence[str] = "", **options: Any) -> list[dict[str, Any]]:
         """As generate(), with tokens, log-probabilities and how each text ended: what `semfuse generate --json` prints."""
