@@ -39,6 +39,8 @@ int run(const Options& options) {
   const Terminal terminal(stdout);
   if (options.json) {
     Json types = Json::object();
+    Json tokenizer;
+    if (model.tokenizer) tokenizer = Json(to_string(model.tokenizer->kind()));
     for (const auto& [type, count] : report.num_types) types[to_string(type)] = count;
     terminal.print(Json{{"file", file},
                         {"kind", model.kind},
@@ -47,7 +49,7 @@ int run(const Options& options) {
                         {"bytes", report.num_bytes},
                         {"types", std::move(types)},
                         {"not_quantised", report.num_kept},
-                        {"tokenizer", model.tokenizer ? Json(to_string(model.tokenizer->kind())) : Json()}}
+                        {"tokenizer", std::move(tokenizer)}}
                        .dump() +
                    '\n');
     return 0;

@@ -76,7 +76,9 @@ class Coder {
   using Words = std::variant<Tokenizer, Vocabulary>;
 
   static Words load(const std::string& path) {
-    if (path.ends_with(".json") || path.ends_with(".model")) return load_any_tokenizer(path);
+    for (const char* ending : {".json", ".model", ".gguf"}) {
+      if (path.ends_with(ending)) return load_any_tokenizer(path);
+    }
     if (ImportedModel::is_at(path)) return tokenizer_of(ImportedModel(path).tokenizer(), path);
     if (looks_foreign(path)) {
       const ForeignModel model = open_foreign_model(path);

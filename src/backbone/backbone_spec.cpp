@@ -7,6 +7,7 @@
 #include <cmath>
 #include <initializer_list>
 #include <set>
+#include <utility>
 
 #include "io/json.h"
 #include "io/json_writer.h"
@@ -35,7 +36,7 @@ std::string_view name_of(Enum value, const std::array<std::string_view, kSize>& 
 }
 
 [[noreturn]] void refuse(std::string_view origin, std::string_view what) {
-  throw Error(fmt::format("{}: {}; import the model anew", origin, what));
+  throw Error(fmt::format("{}: {}; fetch or import the model anew", origin, what));
 }
 
 // The fields of the one object; those that nobody asked for are unknown.
@@ -171,6 +172,8 @@ void check(const BackboneSpec& spec, std::string_view origin) {
 }
 
 std::string to_json(const BackboneSpec& spec) {
+  Json bos;
+  if (spec.bos) bos = Json(*spec.bos);
   const Json value = {{"family", to_string(spec.family)},
                       {"vocab_size", spec.vocab_size},
                       {"model_width", spec.model_width},
@@ -187,7 +190,7 @@ std::string to_json(const BackboneSpec& spec) {
                       {"rotary_base", spec.rotary_base},
                       {"rotary_pairs", to_string(spec.rotary_pairs)},
                       {"tied", spec.tied},
-                      {"bos", spec.bos ? Json(*spec.bos) : Json()},
+                      {"bos", std::move(bos)},
                       {"eos", spec.eos},
                       {"adds_bos", spec.adds_bos},
                       {"source", spec.source},

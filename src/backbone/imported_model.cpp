@@ -91,6 +91,8 @@ ImportedModel::ImportedModel(const fs::path& path)
 }
 
 bool ImportedModel::is_at(const fs::path& path) {
+  std::error_code ignored;
+  if (!fs::is_regular_file(file_of(path), ignored)) return false;  // A pipe is left to whoever reads it.
   try {
     return metadata_of(MappedArchive(file_of(path)), kBackboneKey) != nullptr;
   } catch (const Error&) {

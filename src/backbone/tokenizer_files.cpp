@@ -65,13 +65,13 @@ Found read_json(const std::string& text, const fs::path& path) {
 }
 
 Found read(const fs::path& path) {
-  const std::string text = read_text(path, kMaxFileBytes);
+  const MappedFile file = MappedFile::whole(path);  // A GGUF file may have a large model behind its tokenizer.
   const std::string origin = path.string();
-  const std::span<const std::byte> bytes = std::as_bytes(std::span(text));
-  if (is_object(text)) return read_json(text, path);
+  const std::span<const std::byte> bytes = file.as<std::byte>();
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  if (is_object(text)) return read_json(read_text(path, kMaxFileBytes), path);
   if (text.starts_with("GGUF")) {
-    const GgufFile file(bytes, origin);
-    const auto tokenizer = read_gguf_tokenizer(file);
+    const auto tokenizer = read_gguf_tokenizer(GgufFile(bytes, origin));
     if (!tokenizer) throw Error(fmt::format("{}: has no tokenizer; give another file", origin));
     return {*tokenizer, {}, false};
   }

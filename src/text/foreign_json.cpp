@@ -127,6 +127,8 @@ std::string foreign_json(const ForeignParts& parts) {
   std::vector<TokenId> merges;
   merges.reserve(3 * parts.merges.size());
   for (const Merge& merge : parts.merges) merges.insert(merges.end(), {merge.left, merge.right, merge.result});
+  Json unknown;
+  if (parts.unknown) unknown = Json(*parts.unknown);
   const Json value = {{"kind", to_string(parts.kind)},
                       {"tokens", byte_texts(parts.surfaces)},
                       {"added", std::move(added)},
@@ -137,7 +139,7 @@ std::string foreign_json(const ForeignParts& parts) {
                       {"patterns", parts.patterns},
                       {"whole_words", parts.whole_words},
                       {"byte_ids", parts.byte_ids},
-                      {"unknown", parts.unknown ? Json(*parts.unknown) : Json()},
+                      {"unknown", std::move(unknown)},
                       {"squeezes_blanks", parts.squeezes_blanks}};
   return value.dump();
 }
