@@ -11,10 +11,17 @@
 
 namespace semfuse {
 
+class Exchange;
+
 struct TrainingOptions {
   std::size_t epochs = 6;   // Passes over the training sentences.
   std::uint64_t steps = 0;  // Steps in all, whatever the epochs, which may end amid one; 0: as many as the epochs have.
   std::size_t batch = 64;   // Sentences a step.
+  // Tokens of the runs of sentences, called leaves, whose gradients are computed by themselves and then added as a
+  // binary tree. Set it if several processes are to share a batch, to a quarter of a batch's tokens for four of them:
+  // each needs a leaf or more. The bits of a model depend on it, and not on the number of processes. 0: a leaf is as
+  // large as is good for one process, about 1,500 tokens.
+  std::size_t grain = 0;
   double learning_rate = 3e-4;  // The highest rate, reached at the end of the warmup.
   double warmup = 0.1;  // Share of all steps in which the rate rises linearly from 0; then a cosine down to final_rate.
   double final_rate = 0.0;        // Share of the highest rate that the cosine ends at, in [0, 1].
@@ -47,12 +54,15 @@ struct TrainingOptions {
   bool count_end = true;  // Whether <eos> is read too, at a position that predicts <pad>, as in the authors' code.
 };
 
-// How a run goes about its work; neither threads nor max_length change the result.
+// How a run goes about its work; neither threads nor max_length nor the number of processes change the result.
 struct TrainerOptions {
   std::uint64_t seed = 1;        // Decides the order of sentences and dropout.
   std::size_t threads = 0;       // 0: one for each processor.
   std::size_t max_length = 28;   // Most tokens of a sentence, <bos> and <eos> included; longer ones are refused.
   std::size_t max_skipped = 10;  // Steps in a row that are left out if their loss or gradient is not finite.
+  // Of processes that train the same model on the same texts, each with a trainer: they share each batch. Null: this
+  // process does all of it.
+  std::shared_ptr<Exchange> exchange;
 };
 
 // What one step did.
@@ -69,7 +79,9 @@ struct StepReport {
   double gradient_norm = 0.0;  // Before clipping.
   double learning_rate = 0.0;
   std::size_t num_tokens = 0;  // Real tokens of the batch: there is no padding.
-  double flops = 0.0;          // Of the step's matrix products, 2mnk each, backward counted as twice forward.
+  double flops = 0.0;  // Of the step's matrix products, 2mnk each, backward counted as twice forward; of a process'
+                       // own part of the batch.
+  std::size_t num_leaves = 1;  // That processes could share.
 };
 
 // What a trainer needs besides the model's weights to go on as if it had never stopped. Random numbers are functions of
@@ -82,7 +94,8 @@ struct TrainingState {
   std::vector<NamedParameter> second_moments;
 };
 
-// Trains a model step by step. The same seed gives the same weights, bit by bit, for any number of threads.
+// Trains a model step by step. The same seed gives the same weights, bit by bit, for any number of threads, and of
+// processes.
 class Trainer {
  public:
   // `model` must outlive the trainer. If its vocabulary is open, words that no sentence shows lose their identity.

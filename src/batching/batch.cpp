@@ -11,27 +11,6 @@ namespace {
 constexpr std::size_t kSmallestShard = 40;
 constexpr std::size_t kEvenly = 4;  // A number of shards that 2 and 4 threads can share is worth more than exact sizes.
 
-struct SentenceRange {
-  std::size_t first;
-  std::size_t count;
-};
-
-// At most `parts` runs of sentences with about equally many tokens. A sentence belongs to the run in which its middle
-// lies.
-std::vector<SentenceRange> cut_sentences(const std::vector<std::size_t>& first_token, std::size_t parts) {
-  const std::size_t num_sentences = first_token.size() - 1;
-  std::vector<SentenceRange> ranges;
-  std::size_t sentence = 0;
-  for (std::size_t part = 1; part <= parts; ++part) {
-    const std::size_t goal = first_token.back() * part / parts;
-    std::size_t end = sentence;
-    while (end < num_sentences && (first_token[end] + first_token[end + 1]) / 2 < goal) ++end;
-    if (end > sentence) ranges.push_back({sentence, end - sentence});
-    sentence = end;
-  }
-  return ranges;
-}
-
 std::size_t number_of_shards(std::size_t num_tokens, std::size_t shard_tokens) {
   const std::size_t wanted = (num_tokens + shard_tokens - 1) / shard_tokens;
   const std::size_t even = (wanted + kEvenly - 1) / kEvenly * kEvenly;
@@ -52,21 +31,33 @@ std::vector<Shard> cut_into_shards(const std::vector<std::size_t>& first_token, 
 
 }  // namespace
 
-std::vector<Batch> split(const Batch& batch, std::size_t parts) {
-  std::vector<Batch> result;
-  for (const auto& [first, count] : cut_sentences(batch.first_token, parts)) {
-    BatchPacker packer(batch.num_features, batch.shard_tokens, batch.num_request_columns);
-    for (std::size_t s = first; s < first + count; ++s) {
-      const std::size_t begin = batch.first_token[s];
-      packer.add(std::span(batch.inputs).subspan(begin, batch.length(s)),
-                 std::span(batch.targets).subspan(begin, batch.length(s)),
-                 std::span(batch.features).subspan(begin * batch.num_features, batch.length(s) * batch.num_features),
-                 std::span(batch.requests).subspan(s * batch.num_request_columns, batch.num_request_columns));
-    }
-    result.push_back(packer.take());
-    result.back().first_row = batch.first_row + batch.first_token[first];
+// A sentence belongs to the run in which its middle lies.
+std::vector<SentenceRange> cut_sentences(std::span<const std::size_t> first_token, std::size_t parts) {
+  const std::size_t num_sentences = first_token.size() - 1;
+  std::vector<SentenceRange> ranges;
+  std::size_t sentence = 0;
+  for (std::size_t part = 1; part <= parts; ++part) {
+    const std::size_t goal = first_token.back() * part / parts;
+    std::size_t end = sentence;
+    while (end < num_sentences && (first_token[end] + first_token[end + 1]) / 2 < goal) ++end;
+    if (end > sentence) ranges.push_back({sentence, end - sentence});
+    sentence = end;
   }
-  return result;
+  return ranges;
+}
+
+Batch part_of(const Batch& batch, const SentenceRange& sentences) {
+  BatchPacker packer(batch.num_features, batch.shard_tokens, batch.num_request_columns);
+  for (std::size_t s = sentences.first; s < sentences.first + sentences.count; ++s) {
+    const std::size_t begin = batch.first_token[s];
+    packer.add(std::span(batch.inputs).subspan(begin, batch.length(s)),
+               std::span(batch.targets).subspan(begin, batch.length(s)),
+               std::span(batch.features).subspan(begin * batch.num_features, batch.length(s) * batch.num_features),
+               std::span(batch.requests).subspan(s * batch.num_request_columns, batch.num_request_columns));
+  }
+  Batch part = packer.take();
+  part.first_row = batch.first_row + batch.first_token[sentences.first];
+  return part;
 }
 
 std::size_t Batch::longest() const {

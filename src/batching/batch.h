@@ -57,8 +57,18 @@ struct Batch {
   ConstMatrix request_rows() const { return {requests.data(), num_sentences(), num_request_columns}; }
 };
 
-// The sentences of a batch in at most `parts` batches of about equal size, in order; none is empty.
-std::vector<Batch> split(const Batch& batch, std::size_t parts);
+// Some neighbouring sentences of a batch.
+struct SentenceRange {
+  std::size_t first = 0;
+  std::size_t count = 0;
+};
+
+// At most `parts` runs of sentences with about equally many tokens, in order; none is empty. `first_token` is as a
+// batch of these sentences has it.
+std::vector<SentenceRange> cut_sentences(std::span<const std::size_t> first_token, std::size_t parts);
+
+// These sentences of a batch as a batch of their own.
+Batch part_of(const Batch& batch, const SentenceRange& sentences);
 
 // Builds batches one sentence at a time.
 class BatchPacker {

@@ -14,6 +14,16 @@ std::size_t num_positions(const Dataset& dataset, std::size_t text, bool count_e
   return ids.size() - (reads_end(ids, count_end) ? 0 : 1);
 }
 
+std::vector<TokenId> targets_of(const Dataset& dataset, std::span<const std::size_t> texts, bool count_end) {
+  std::vector<TokenId> targets;
+  for (const std::size_t text : texts) {
+    const std::span<const TokenId> ids = dataset.ids(text);
+    targets.insert(targets.end(), ids.begin() + 1, ids.end());
+    if (reads_end(ids, count_end)) targets.push_back(Vocabulary::kPad);
+  }
+  return targets;
+}
+
 Batch make_batch(const Dataset& dataset, std::span<const std::size_t> texts, bool count_end, std::size_t shard_tokens,
                  ConstMatrix requests) {
   BatchPacker packer(dataset.num_features(), shard_tokens, requests.cols());

@@ -446,6 +446,8 @@ std::vector<Key> make_keys() {
       whole_number("training", "steps", 0, std::uint64_t{1} << 40, SEMFUSE_FIELD(training.steps),
                    "Steps in all, whatever the epochs; 0: as many as the epochs have."),
       whole_number("training", "batch", 1, kMaxSentences, SEMFUSE_FIELD(training.batch), "Sentences a step."),
+      whole_number("training", "grain", 0, kMaxSentences, SEMFUSE_FIELD(training.grain),
+                   "Tokens of a share of a batch that a process computes by itself; 0: about 1,500."),
       number("training", "learning_rate", {'(', 0, 10, ']'}, SEMFUSE_FIELD(training.learning_rate),
              "Highest rate, at the end of the warmup."),
       number("training", "warmup", {'[', 0, 1, ']'}, SEMFUSE_FIELD(training.warmup),

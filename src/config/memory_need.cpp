@@ -1,18 +1,30 @@
 #include "config/memory_need.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "config/fit.h"
 #include "model/network.h"
 #include "semfuse/synthetic_corpus.h"
+#include "training/training_step.h"
 
 namespace semfuse {
 namespace {
 
+// Gradients besides the first that adding those of a batch's leaves takes: one for each doubling.
+double num_sums(const Experiment& experiment) {
+  const bool files = experiment.data.kind == DataKind::files;
+  const auto longest = static_cast<double>(files ? experiment.data.max_length : experiment.corpus.max_length);
+  const auto leaf = static_cast<double>(experiment.training.grain == 0
+                                            ? TrainingStep::kChunkTokens
+                                            : std::min(experiment.training.grain, TrainingStep::kChunkTokens));
+  return std::ceil(std::log2(std::max(1.0, static_cast<double>(experiment.training.batch) * longest / leaf)));
+}
+
 // Weights, gradients and two moments, and the weights packed forward and backward for training and for evaluation.
 double model_bytes(const Experiment& experiment, std::size_t num_features) {
   const Network network(experiment.model, vocab_size_of(experiment), num_features);
-  return 8.0 * sizeof(float) * static_cast<double>(network.layout().block_size());
+  return (8.0 + num_sums(experiment)) * sizeof(float) * static_cast<double>(network.layout().block_size());
 }
 
 double data_bytes(const Experiment& experiment, std::size_t num_features) {

@@ -47,10 +47,10 @@ class TokenHead {
   void forward(ConstMatrix hidden, Matrix logits) const;
   // d_hidden (+)= d_logits · rows
   void backward(ConstMatrix d_logits, Matrix d_hidden, bool accumulate) const;
-  // The gradient of the rows, over all tokens of a chunk. If they are the token table, it is the table's.
+  // The gradient of the rows, over all tokens of a leaf. If they are the token table, it is the table's.
   void gradients(ConstMatrix d_logits, ConstMatrix hidden, GradientTasks& tasks);
   bool is_table() const { return rows_of_.words.empty() && rows_of_.features.empty(); }
-  // Adds the gradient of rows that are no parameter to that of E and W_s; once a step, after the last chunk.
+  // Adds the gradient of rows that are no parameter to that of E and W_s; once a leaf.
   void add_gradients(std::span<const std::uint8_t> identity, ParameterBlock& gradients) const;
   // The same for the memberships that grade the features, if they are learned.
   void add_gradients(const ParameterBlock& weights, MembershipLayer::Gradient& gradient) const;

@@ -113,6 +113,7 @@ struct Trainer::State {
         seed(options.seed),
         max_skipped(options.max_skipped),
         dataset(std::move(texts)),
+        exchange(options.exchange ? options.exchange : std::make_shared<LocalExchange>()),
         pool(thread_count(options.threads)),
         step(ModelAccess::network(trained),
              {.label_smoothing = training.label_smoothing,
@@ -122,7 +123,7 @@ struct Trainer::State {
               .class_loss = training.class_loss,
               .identity_dropout = training.identity_dropout,
               .words = shown_words(trained, *dataset)},
-             pool),
+             pool, TrainingStep::kChunkLogits, training.grain, exchange.get()),
         optimizer(ModelAccess::network(trained).layout(), {.beta1 = training.beta1,
                                                            .beta2 = training.beta2,
                                                            .epsilon = training.epsilon,
@@ -176,16 +177,52 @@ struct Trainer::State {
     return texts;
   }
 
-  // Some sentences of an epoch, with what each is asked for if the model has knobs.
-  Batch batch(std::uint64_t epoch, std::size_t first, std::size_t count) {
+  // Some sentences of an epoch, with what each is asked for if the model has knobs. Of what other processes compute
+  // only the ids are read.
+  BatchShare batch(std::uint64_t epoch, std::size_t first, std::size_t count) {
     std::vector<std::size_t> sentences = texts_at(epoch, first, count);
     std::vector<float> rows(requests ? count * requests->num_columns() : 0);
     const Matrix asked(rows.data(), count, requests ? requests->num_columns() : 0);
     for (std::size_t i = 0; requests && i < count; ++i) {
       requests->draw(epoch, first + i, sentences[i], {asked.row(i), asked.cols()});
     }
-    return make_batch(*dataset, sentences, training.count_end,
-                      shard_tokens_for(ModelAccess::network(model).options().width), asked);
+    std::vector<std::size_t> first_token = {0};
+    for (const std::size_t sentence : sentences) {
+      first_token.push_back(first_token.back() + num_positions(*dataset, sentence, training.count_end));
+    }
+    BatchShare share;
+    share.leaves = step.leaves(first_token);
+    share.num_tokens = first_token.back();
+    if (step.counts_targets()) share.targets = targets_of(*dataset, sentences, training.count_end);
+    const LeafRange own = step.own_leaves(share.leaves.size());
+    const std::size_t begin = own.size() == 0 ? 0 : share.leaves[own.first].first;
+    const std::size_t end = own.size() == 0 ? 0 : share.leaves[own.end - 1].first + share.leaves[own.end - 1].count;
+    share.batch =
+        make_batch(*dataset, std::span(sentences).subspan(begin, end - begin), training.count_end,
+                   shard_tokens_for(ModelAccess::network(model).options().width), asked.row_range(begin, end - begin));
+    share.batch.first_row = first_token[begin];
+    return share;
+  }
+
+  // A step that is ready to be computed.
+  struct Prepared {
+    std::uint64_t step;
+    BatchShare share;
+    StepWords words;
+  };
+
+  Prepared prepare(std::uint64_t index) {
+    const std::uint64_t epoch = index / steps_per_epoch();
+    shuffle(epoch);
+    const std::size_t first = index % steps_per_epoch() * training.batch;
+    Prepared result{
+        .step = index, .share = batch(epoch, first, std::min(training.batch, dataset->size() - first)), .words = {}};
+    if (jitter) {
+      const std::vector<std::uint8_t> identity =
+          identities_of_step(model.vocabulary().size(), training.identity_dropout, seed, index);
+      result.words = jitter->apply(identity, index, result.share.batch);
+    }
+    return result;
   }
 
   LanguageModel& model;
@@ -193,6 +230,7 @@ struct Trainer::State {
   std::uint64_t seed;
   std::size_t max_skipped;
   std::shared_ptr<const Dataset> dataset;
+  std::shared_ptr<Exchange> exchange;
   ThreadPool pool;
   TrainingStep step;
   AdamW optimizer;
@@ -201,6 +239,7 @@ struct Trainer::State {
   std::optional<RequestSampler> requests;
   std::optional<PolarityJitter> jitter;
   std::optional<std::uint64_t> shuffled_epoch;
+  std::optional<Prepared> prepared;  // While gradients were on their way.
   std::uint64_t next_step = 0;
   std::uint64_t skipped = 0;
   std::uint64_t skipped_in_a_row = 0;
@@ -244,20 +283,15 @@ StepReport Trainer::step() {
   const std::uint64_t index = s.next_step;
   const std::uint64_t epoch = index / s.steps_per_epoch();
   const std::uint64_t in_epoch = index % s.steps_per_epoch();
-  s.shuffle(epoch);
-  const std::size_t first = in_epoch * s.training.batch;
-  const std::size_t count = std::min(s.training.batch, s.dataset->size() - first);
-  Batch batch = s.batch(epoch, first, count);
-  StepWords words;
-  if (s.jitter) {
-    const std::vector<std::uint8_t> identity =
-        identities_of_step(s.model.vocabulary().size(), s.training.identity_dropout, s.seed, index);
-    words = s.jitter->apply(identity, index, batch);
-  }
+  const State::Prepared now = s.prepared && s.prepared->step == index ? std::move(*s.prepared) : s.prepare(index);
+  s.prepared.reset();
+  const auto prepare_next = [&] {
+    if (s.exchange->size() > 1 && index + 1 < s.total_steps()) s.prepared = s.prepare(index + 1);
+  };
 
-  const Losses losses =
-      s.step.run(batch, ModelAccess::weights(s.model),
-                 {.rate = s.model.options().dropout, .seed = s.seed, .step = index}, s.gradients, words);
+  const Losses losses = s.step.run(now.share, ModelAccess::weights(s.model),
+                                   {.rate = s.model.options().dropout, .seed = s.seed, .step = index}, s.gradients,
+                                   now.words, prepare_next);
   const double norm = AdamW::norm(s.gradients, s.pool);
   const bool finite = std::isfinite(losses.total) && std::isfinite(norm);
   if (!finite && s.skipped_in_a_row >= s.max_skipped) {
@@ -286,8 +320,9 @@ StepReport Trainer::step() {
           .loss_classes = losses.classes,
           .gradient_norm = norm,
           .learning_rate = rate,
-          .num_tokens = batch.num_tokens(),
-          .flops = ModelAccess::network(s.model).training_flops(batch)};
+          .num_tokens = now.share.num_tokens,
+          .flops = ModelAccess::network(s.model).training_flops(now.share.batch),
+          .num_leaves = now.share.leaves.size()};
 }
 
 TrainingState Trainer::state() const {

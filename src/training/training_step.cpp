@@ -62,7 +62,8 @@ std::vector<std::uint8_t> identities_of_step(std::size_t vocab_size, double iden
   return identities;
 }
 
-TrainingStep::TrainingStep(const Network& network, LossOptions losses, ThreadPool& pool, std::size_t chunk_logits)
+TrainingStep::TrainingStep(const Network& network, LossOptions losses, ThreadPool& pool, std::size_t chunk_logits,
+                           std::size_t grain, Exchange* exchange)
     : network_(network),
       losses_(std::move(losses)),
       head_(network, rows_of(network, losses_), TokenHead::Use::training),
@@ -70,6 +71,9 @@ TrainingStep::TrainingStep(const Network& network, LossOptions losses, ThreadPoo
       uniformity_(classes_as_rows(losses_, row_of_)),
       pool_(pool),
       chunk_logits_(chunk_logits),
+      grain_(grain),
+      exchange_(exchange == nullptr ? alone_ : *exchange),
+      tree_(network.layout(), exchange_, pool),
       packed_(network.layout(), network.linears()),
       positions_(network.options().width) {
   if (losses_.class_loss == 0.0 || network.word_features().data() == nullptr) return;
@@ -98,13 +102,33 @@ std::size_t TrainingStep::peak_bytes() const {
   return workspace_.peak_bytes();
 }
 
-std::size_t TrainingStep::number_of_chunks(const Batch& batch) const {
+std::size_t TrainingStep::number_of_leaves(std::size_t num_tokens, std::size_t longest) const {
   const auto parts = [](std::size_t whole, std::size_t part) { return (whole + part - 1) / part; };
-  const std::size_t longest = batch.longest();
   std::size_t logits = chunk_logits_;
   if (longest > kShardTokens)
     logits = std::max(logits, std::min(kLongTexts * longest * head_.size(), kMoreLogits * logits));
-  return std::max(parts(batch.num_tokens(), chunk_tokens(longest)), parts(batch.num_tokens() * head_.size(), logits));
+  const std::size_t needed =
+      std::max(parts(num_tokens, chunk_tokens(longest)), parts(num_tokens * head_.size(), logits));
+  return grain_ == 0 ? needed : std::max(needed, parts(num_tokens, grain_));
+}
+
+std::vector<SentenceRange> TrainingStep::leaves(std::span<const std::size_t> first_token) const {
+  std::size_t longest = 0;
+  for (std::size_t s = 1; s < first_token.size(); ++s) longest = std::max(longest, first_token[s] - first_token[s - 1]);
+  return cut_sentences(first_token, number_of_leaves(first_token.back(), longest));
+}
+
+LeafRange TrainingStep::own_leaves(std::size_t num_leaves) const {
+  return leaves_of_rank(num_leaves, exchange_.rank(), exchange_.size());
+}
+
+std::vector<TokenId> TrainingStep::as_rows(std::span<const TokenId> targets) const {
+  std::vector<TokenId> rows;
+  for (const TokenId target : targets) {
+    rows.push_back(row_of_[static_cast<std::size_t>(target)]);
+    assert(rows.back() >= 0);
+  }
+  return rows;
 }
 
 std::optional<Batch> TrainingStep::graded(const Batch& batch, const ParameterBlock& weights) const {
@@ -131,13 +155,25 @@ void TrainingStep::use_features_of(const StepWords& words) {
   }
 }
 
-Losses TrainingStep::run(const Batch& given, const ParameterBlock& weights, const DropoutPlan& dropout,
+Losses TrainingStep::run(const Batch& batch, const ParameterBlock& weights, const DropoutPlan& dropout,
                          ParameterBlock& gradients, const StepWords& words) {
-  const std::optional<MembershipLayer>& memberships = network_.memberships();
+  const std::vector<SentenceRange> all = leaves(batch.first_token);
+  return run(batch, {.leaves = all, .num_tokens = batch.num_tokens(), .targets = batch.targets}, weights, dropout,
+             gradients, words, {});
+}
+
+Losses TrainingStep::run(const BatchShare& share, const ParameterBlock& weights, const DropoutPlan& dropout,
+                         ParameterBlock& gradients, const StepWords& words, const std::function<void()>& meanwhile) {
+  return run(share.batch, {.leaves = share.leaves, .num_tokens = share.num_tokens, .targets = share.targets}, weights,
+             dropout, gradients, words, meanwhile);
+}
+
+Losses TrainingStep::run(const Batch& given, const Whole& whole, const ParameterBlock& weights,
+                         const DropoutPlan& dropout, ParameterBlock& gradients, const StepWords& words,
+                         const std::function<void()>& meanwhile) {
   const std::optional<Batch> graded_batch = graded(given, weights);
   const Batch& batch = graded_batch ? *graded_batch : given;
   ungraded_ = given.feature_rows();
-  memberships_ = {};
   if (losses_.identity_dropout > 0.0) {
     identity_ = identities_of_step(network_.vocab_size(), losses_.identity_dropout, dropout.seed, dropout.step);
   }
@@ -146,53 +182,56 @@ Losses TrainingStep::run(const Batch& given, const ParameterBlock& weights, cons
   head_.refresh(weights, identity_, pool_);
   if (class_head_) class_head_->refresh(weights, {}, pool_);
   positions_.reserve(batch.longest());
-  targets_.clear();
+  first_row_ = batch.first_row;
+  targets_ = as_rows(batch.targets);
   class_targets_.clear();
-  for (const TokenId target : batch.targets) {
-    targets_.push_back(row_of_[static_cast<std::size_t>(target)]);
-    assert(targets_.back() >= 0);
-    if (class_head_) class_targets_.push_back(class_of_[static_cast<std::size_t>(target)]);
+  for (std::size_t t = 0; class_head_ && t < batch.num_tokens(); ++t) {
+    class_targets_.push_back(class_of_[static_cast<std::size_t>(batch.targets[t])]);
   }
-  const Scales scales{.per_token = 1.0f / static_cast<float>(batch.num_tokens()),
-                      .uniformity_position_weights = uniformity_.position_weights(targets_)};
-  const std::size_t num_chunks = number_of_chunks(batch);
-  LossSums sums;
-  if (num_chunks == 1) {
-    sums = run_chunk(batch, scales, weights, dropout, /*accumulate=*/false, gradients);
-  } else {
-    bool accumulate = false;
-    for (const Batch& chunk : split(batch, num_chunks)) {
-      sums += run_chunk(chunk, scales, weights, dropout, accumulate, gradients);
-      accumulate = true;
+  const Scales scales{.per_token = 1.0f / static_cast<float>(whole.num_tokens),
+                      .uniformity_position_weights = uniformity_.position_weights(
+                          whole.targets.size() == targets_.size() ? targets_ : as_rows(whole.targets))};
+
+  const std::size_t num_leaves = whole.leaves.size();
+  const LeafRange own = own_leaves(num_leaves);
+  std::vector<LossSums> sums(num_leaves);
+  GradientTree::Share sums_of_ranks;
+  for (std::size_t rank = 0; rank < exchange_.size(); ++rank) {
+    const LeafRange range = leaves_of_rank(num_leaves, rank, exchange_.size());
+    sums_of_ranks.of_rank.push_back(std::as_writable_bytes(std::span(sums).subspan(range.first, range.size())));
+  }
+  const auto compute = [&](std::size_t leaf, ParameterBlock& into) {
+    if (own.size() == 1) {
+      sums[leaf] = run_leaf(batch, scales, weights, dropout, into);
+      return;
     }
-  }
-  head_.add_gradients(identity_, gradients);
-  if (class_head_) class_head_->add_gradients({}, gradients);
-  if (memberships) {
-    head_.add_gradients(weights, memberships_);
-    if (class_head_) class_head_->add_gradients(weights, memberships_);
-    memberships->write_gradients(weights, memberships_, gradients);
-  }
-  const auto num_tokens = static_cast<double>(batch.num_tokens());
-  Losses result{.tokens = sums.tokens / num_tokens,
-                .features = sums.features / num_tokens,
-                .uniformity = sums.uniformity,
-                .classes = sums.classes / num_tokens};
+    const std::size_t first = whole.leaves[leaf].first - whole.leaves[own.first].first;
+    const Batch part = part_of(batch, {first, whole.leaves[leaf].count});
+    sums[leaf] = run_leaf(part, scales, weights, dropout, into);
+  };
+  tree_.sum(num_leaves, compute, gradients, sums_of_ranks, meanwhile);
+
+  const LossSums sum = tree_sum<LossSums>({0, num_leaves}, [&](std::size_t leaf) { return sums[leaf]; });
+  const auto num_tokens = static_cast<double>(whole.num_tokens);
+  Losses result{.tokens = sum.tokens / num_tokens,
+                .features = sum.features / num_tokens,
+                .uniformity = sum.uniformity,
+                .classes = sum.classes / num_tokens};
   result.total = result.tokens + losses_.feature_loss * result.features + losses_.uniformity_loss * result.uniformity +
                  losses_.class_loss * result.classes;
   return result;
 }
 
-TrainingStep::LossSums TrainingStep::run_chunk(const Batch& chunk, const Scales& scales, const ParameterBlock& weights,
-                                               const DropoutPlan& dropout, bool accumulate, ParameterBlock& gradients) {
+TrainingStep::LossSums TrainingStep::run_leaf(const Batch& leaf, const Scales& scales, const ParameterBlock& weights,
+                                              const DropoutPlan& dropout, ParameterBlock& gradients) {
   workspace_.reset();
-  Network::Activations activations = network_.allocate(chunk, workspace_);
-  const Matrix d_x = workspace_.matrix(chunk.num_tokens(), network_.options().width);
-  HeadLogits logits{.tokens = workspace_.matrix(chunk.num_tokens(), head_.size()), .classes = {}};
-  if (class_head_) logits.classes = workspace_.matrix(chunk.num_tokens(), class_head_->size());
+  Network::Activations activations = network_.allocate(leaf, workspace_);
+  const Matrix d_x = workspace_.matrix(leaf.num_tokens(), network_.options().width);
+  HeadLogits logits{.tokens = workspace_.matrix(leaf.num_tokens(), head_.size()), .classes = {}};
+  if (class_head_) logits.classes = workspace_.matrix(leaf.num_tokens(), class_head_->size());
   const std::size_t scratch_size = whole_lines(activations.scratch_size);
   float* scratch = workspace_.floats(scratch_size * pool_.num_threads());
-  const Pass pass{.batch = chunk,
+  const Pass pass{.batch = leaf,
                   .layout = network_.layout(),
                   .weights = weights,
                   .packed = packed_,
@@ -201,9 +240,9 @@ TrainingStep::LossSums TrainingStep::run_chunk(const Batch& chunk, const Scales&
                   .identity = identity_};
 
   // A shard goes all the way without waiting for the others.
-  std::vector<LossSums> shard_sums(chunk.shards.size());
-  pool_.run(chunk.shards.size(), [&](std::size_t index, std::size_t worker) {
-    const Shard& shard = chunk.shards[index];
+  std::vector<LossSums> shard_sums(leaf.shards.size());
+  pool_.run(leaf.shards.size(), [&](std::size_t index, std::size_t worker) {
+    const Shard& shard = leaf.shards[index];
     float* own_scratch = scratch + worker * scratch_size;
     network_.forward(pass, shard, positions_.rows(), activations, own_scratch);
     const HeadLogits own_logits{.tokens = shard.rows_of(logits.tokens),
@@ -212,18 +251,24 @@ TrainingStep::LossSums TrainingStep::run_chunk(const Batch& chunk, const Scales&
     network_.backward(pass, shard, activations, shard.rows_of(d_x), own_scratch);
   });
 
-  GradientTasks tasks(network_.layout(), gradients, accumulate);
+  GradientTasks tasks(network_.layout(), gradients, /*accumulate=*/false);
   const ParameterInfo& table = network_.layout()[network_.token_table()];
   head_.gradients(logits.tokens, activations.hidden(), tasks);
   // The table's gradient then begins with the embeddings' part alone.
-  if (!accumulate && !head_.is_table()) std::fill_n(gradients.vector(table), table.size, 0.0f);
+  if (!head_.is_table()) std::fill_n(gradients.vector(table), table.size, 0.0f);
   if (class_head_) class_head_->gradients(logits.classes, activations.hidden(), tasks);
   network_.gradients(activations, tasks);
   tasks.run(pool_);
   network_.embedding().scatter_gradient(pass, d_x, gradients.matrix(table), pool_);
+  head_.add_gradients(identity_, gradients);
+  if (class_head_) class_head_->add_gradients({}, gradients);
   if (const std::optional<MembershipLayer>& memberships = network_.memberships()) {
-    memberships->add_rows(weights, ungraded_.row_range(chunk.first_row, chunk.num_tokens()),
-                          network_.embedding().d_features(activations.embedding), memberships_);
+    MembershipLayer::Gradient gradient = {};
+    memberships->add_rows(weights, ungraded_.row_range(leaf.first_row - first_row_, leaf.num_tokens()),
+                          network_.embedding().d_features(activations.embedding), gradient);
+    head_.add_gradients(weights, gradient);
+    if (class_head_) class_head_->add_gradients(weights, gradient);
+    memberships->write_gradients(weights, gradient, gradients);
   }
 
   LossSums sums;
@@ -236,14 +281,15 @@ TrainingStep::LossSums TrainingStep::run_heads(const Pass& pass, const Shard& sh
                                                Matrix d_hidden) const {
   const ConstMatrix hidden = shard.rows_of(activations.hidden());
   const Matrix logits = head_logits.tokens;
-  const std::size_t first = pass.batch.first_row + shard.first_token;
+  const std::size_t first = pass.batch.first_row - first_row_ + shard.first_token;
   const std::span<const TokenId> targets = std::span(targets_).subspan(first, shard.num_tokens);
   LossSums sums;
 
   head_.forward(hidden, logits);
   if (network_.feature_head()) network_.feature_head()->forward(pass, shard, hidden, *activations.feature_head);
   if (on_logits) {
-    on_logits(first, logits, network_.feature_head() ? shard.rows_of(activations.feature_head->logits) : Matrix());
+    on_logits(first_row_ + first, logits,
+              network_.feature_head() ? shard.rows_of(activations.feature_head->logits) : Matrix());
   }
 
   std::vector<ClassUniformity::LogitGradient> uniformity_gradient;

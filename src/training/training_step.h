@@ -6,12 +6,14 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "core/thread_pool.h"
 #include "core/workspace.h"
 #include "losses/class_uniformity.h"
 #include "model/token_head.h"
+#include "training/gradient_tree.h"
 #include "training/polarity_jitter.h"
 
 namespace semfuse {
@@ -41,11 +43,19 @@ struct Losses {
 std::vector<std::uint8_t> identities_of_step(std::size_t vocab_size, double identity_dropout, std::uint64_t seed,
                                              std::uint64_t step);
 
+// What one process computes of a batch, and what it has to know of the rest.
+struct BatchShare {
+  Batch batch;                        // The sentences of its own leaves; there may be none.
+  std::vector<SentenceRange> leaves;  // Of the whole batch, as TrainingStep::leaves cuts it.
+  std::size_t num_tokens = 0;         // Of the whole batch; so are
+  std::vector<TokenId> targets;       // all targets, which may be left out if TrainingStep::counts_targets is false.
+};
+
 // Owns the memory that a step needs, so that steps after the first allocate nothing of size.
 class TrainingStep {
  public:
-  // A batch is worked on in chunks of about at most so many tokens and logits: what a step needs of memory does not
-  // grow with the batch, and stays in the last-level cache.
+  // A batch is worked on in leaves of about at most so many tokens and logits: what a step needs of memory hardly grows
+  // with the batch, and stays in the last-level cache.
   static constexpr std::size_t kChunkTokens = 1536;
   static constexpr std::size_t kChunkLogits = std::size_t{1} << 23;
   // Shards are whole texts. So that there are enough of them for several threads, a chunk of texts that are longer than
@@ -56,13 +66,27 @@ class TrainingStep {
     return longest <= kShardTokens ? kChunkTokens : std::max(kChunkTokens, kLongTexts * longest);
   }
 
-  // `network` and `pool` must outlive the step.
-  TrainingStep(const Network& network, LossOptions losses, ThreadPool& pool, std::size_t chunk_logits = kChunkLogits);
+  // `network`, `pool` and `exchange` must outlive the step. With a `grain` above 0 leaves have about so many tokens, if
+  // that is less than they would have; without an exchange this process computes all of them.
+  TrainingStep(const Network& network, LossOptions losses, ThreadPool& pool, std::size_t chunk_logits = kChunkLogits,
+               std::size_t grain = 0, Exchange* exchange = nullptr);
 
   // Overwrites the gradients. The result is the same for any number of threads. If the network learns its memberships,
   // the batch's features are ungraded, and so are those of `words`, which mean something else in this step.
   Losses run(const Batch& batch, const ParameterBlock& weights, const DropoutPlan& dropout, ParameterBlock& gradients,
              const StepWords& words = {});
+
+  // The same for a batch that several processes share: each calls it with its own share, and each gets the result of
+  // the whole. `meanwhile` runs once, while gradients are on their way.
+  Losses run(const BatchShare& share, const ParameterBlock& weights, const DropoutPlan& dropout,
+             ParameterBlock& gradients, const StepWords& words = {}, const std::function<void()>& meanwhile = {});
+
+  // Cuts a batch, whose sentences begin at these tokens, into leaves.
+  std::vector<SentenceRange> leaves(std::span<const std::size_t> first_token) const;
+  // Of so many leaves, those that this process computes.
+  LeafRange own_leaves(std::size_t num_leaves) const;
+  // Whether a loss needs to know the targets of the whole batch.
+  bool counts_targets() const { return !uniformity_.classes().empty(); }
 
   std::size_t peak_bytes() const;
 
@@ -71,12 +95,12 @@ class TrainingStep {
   std::function<void(std::size_t first_token, ConstMatrix logits, ConstMatrix feature_logits)> on_logits;
 
  private:
-  // What makes sums over the batch means; known before any chunk is computed.
+  // What makes sums over the batch means; known before any leaf is computed.
   struct Scales {
     float per_token;                                  // 1 / tokens of the batch
     std::vector<double> uniformity_position_weights;  // As ClassUniformity::position_weights gives them.
   };
-  // The sums of a shard.
+  // The sums of a shard, or of more.
   struct LossSums {
     double tokens = 0.0;
     double features = 0.0;
@@ -90,7 +114,7 @@ class TrainingStep {
       classes += other.classes;
     }
   };
-  // What a chunk's heads write.
+  // What a leaf's heads write.
   struct HeadLogits {
     Matrix tokens;   // [num_tokens, head size]
     Matrix classes;  // [num_tokens, num_classes], empty without a class loss
@@ -99,9 +123,17 @@ class TrainingStep {
   // The batch as the network reads it; nothing if that is as it is.
   std::optional<Batch> graded(const Batch& batch, const ParameterBlock& weights) const;
   void use_features_of(const StepWords& words);
-  std::size_t number_of_chunks(const Batch& batch) const;
-  LossSums run_chunk(const Batch& chunk, const Scales& scales, const ParameterBlock& weights,
-                     const DropoutPlan& dropout, bool accumulate, ParameterBlock& gradients);
+  std::size_t number_of_leaves(std::size_t num_tokens, std::size_t longest) const;
+  std::vector<TokenId> as_rows(std::span<const TokenId> targets) const;
+  struct Whole {
+    std::span<const SentenceRange> leaves;
+    std::size_t num_tokens;
+    std::span<const TokenId> targets;
+  };
+  Losses run(const Batch& own, const Whole& whole, const ParameterBlock& weights, const DropoutPlan& dropout,
+             ParameterBlock& gradients, const StepWords& words, const std::function<void()>& meanwhile);
+  LossSums run_leaf(const Batch& leaf, const Scales& scales, const ParameterBlock& weights, const DropoutPlan& dropout,
+                    ParameterBlock& gradients);
   LossSums run_heads(const Pass& pass, const Shard& shard, const Scales& scales, Network::Activations& activations,
                      const HeadLogits& logits, Matrix d_hidden) const;
 
@@ -114,12 +146,16 @@ class TrainingStep {
   ClassUniformity uniformity_;
   std::vector<TokenId> changed_;        // Words whose output rows have the features of this step.
   std::vector<std::uint8_t> identity_;  // Of this step; empty: every word has its own.
-  std::vector<TokenId> targets_;        // Of this step, as rows.
+  std::vector<TokenId> targets_;        // Of this process' part of the step, as rows.
   std::vector<TokenId> class_targets_;
-  ConstMatrix ungraded_;                   // Features of this step's batch as they were given.
-  MembershipLayer::Gradient memberships_;  // Of this step.
+  std::size_t first_row_ = 0;  // Of that part in the batch.
+  ConstMatrix ungraded_;       // Its features as they were given.
   ThreadPool& pool_;
   std::size_t chunk_logits_;
+  std::size_t grain_;
+  LocalExchange alone_;
+  Exchange& exchange_;
+  GradientTree tree_;
   PackedWeights packed_;
   PositionTable positions_;
   Workspace workspace_;
