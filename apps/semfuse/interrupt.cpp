@@ -9,7 +9,7 @@
 namespace semfuse {
 namespace {
 
-constexpr std::array kSignals = {SIGINT, SIGTERM, SIGHUP};
+constexpr std::array kSignals = {SIGINT, SIGTERM, SIGHUP, SIGUSR1};
 volatile std::sig_atomic_t caught = 0;
 
 void note(int number) {
@@ -41,6 +41,10 @@ InterruptGuard::~InterruptGuard() {
 
 int InterruptGuard::signal() const {
   return caught;
+}
+
+int InterruptGuard::exit_code() const {
+  return 128 + (caught != 0 ? caught : SIGTERM);
 }
 
 }  // namespace semfuse

@@ -1,4 +1,5 @@
-// Ctrl-C, SIGTERM and a closed terminal (SIGHUP) as a question that a loop asks between two steps.
+// Ctrl-C, SIGTERM, a closed terminal (SIGHUP) and a scheduler's warning (SIGUSR1) as a question that a loop asks
+// between two steps.
 #pragma once
 
 namespace semfuse {
@@ -14,6 +15,8 @@ class InterruptGuard {
 
   // The signal that asked to stop; 0 if none did.
   int signal() const;
+  // Of a program that stopped for it: 128 + the signal, or that of SIGTERM if another process had it.
+  int exit_code() const;
 };
 
 }  // namespace semfuse

@@ -9,6 +9,7 @@
 
 #include "command.h"
 #include "option_hint.h"
+#include "processes.h"
 #include "semfuse/error.h"
 #include "terminal.h"
 
@@ -21,8 +22,8 @@ constexpr int kBrokenPipe = 141;  // What a shell reports of a program that SIGP
 
 int fail(std::string_view message) {
   try {
-    notify(message);
-  } catch (...) {  // There is nowhere left to say it; the exit code does.
+    if (!is_follower()) notify(message);  // The first of several processes says it.
+  } catch (...) {                         // There is nowhere left to say it; the exit code does.
   }
   return kFailure;
 }

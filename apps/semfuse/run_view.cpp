@@ -19,9 +19,14 @@ Json evaluation_json(const LoggedEvaluation& evaluation) {
           {"feature_mse", evaluation.feature_mse}};
 }
 
+std::string workers(std::size_t processes, std::size_t threads) {
+  const std::string each = counted(threads, "thread");
+  return processes == 1 ? each : fmt::format("{} processes with {} each", processes, each);
+}
+
 }  // namespace
 
-Json outcome_json(const TrainingRun& run, const RunOutcome& outcome, double seconds) {
+Json outcome_json(const TrainingRun& run, const RunOutcome& outcome, double seconds, std::size_t threads) {
   Json evaluations = Json::array();
   for (const LoggedEvaluation& evaluation : outcome.evaluations) evaluations.push_back(evaluation_json(evaluation));
   return {{"run", run.folder().string()},
@@ -35,6 +40,9 @@ Json outcome_json(const TrainingRun& run, const RunOutcome& outcome, double seco
           {"tokens", outcome.tokens},
           {"seconds", seconds},
           {"tokens_per_second", outcome.tokens_per_second},
+          {"processes", outcome.processes},
+          {"threads", threads},
+          {"waiting_share", outcome.waiting_share},
           {"evaluations", std::move(evaluations)}};
 }
 
@@ -95,8 +103,13 @@ void RunView::finish(const RunOutcome& outcome) {
     note = fmt::format("; {} of {} steps were skipped, their loss or gradient was not finite", outcome.skipped,
                        outcome.steps);
   }
-  progress_->line(fmt::format("done in {} ({} tokens/s in training){}; {}", duration(seconds()),
-                              with_separators(static_cast<std::uint64_t>(outcome.tokens_per_second)), note,
+  std::string together;
+  if (outcome.processes > 1) {
+    together = fmt::format("; {}, {:.1f} % of the time waiting for others",
+                           workers(outcome.processes, options_.threads), 100.0 * outcome.waiting_share);
+  }
+  progress_->line(fmt::format("done in {} ({} tokens/s in training{}){}; {}", duration(seconds()),
+                              with_separators(static_cast<std::uint64_t>(outcome.tokens_per_second)), together, note,
                               printable(outcome.model)));
   if (!outcome.evaluations.empty() && !std::isfinite(outcome.evaluations.back().perplexity)) {
     throw Error(fmt::format("validation after the last step is not finite; try a lower training.learning_rate; {}",
@@ -109,7 +122,8 @@ std::string RunView::heading() const {
   return fmt::format("{}: {} parameters, {} attention, {} {}, {} steps; seed {}, {}", printable(options_.origin),
                      with_separators(run_.model().parameter_count()), to_string(run_.model().options().attention),
                      with_separators(run_.num_texts()), run_.model().tokenizer() == nullptr ? "sentences" : "texts",
-                     with_separators(run_.total_steps()), run_.experiment().seed, counted(options_.threads, "thread"));
+                     with_separators(run_.total_steps()), run_.experiment().seed,
+                     workers(options_.processes, options_.threads));
 }
 
 }  // namespace semfuse

@@ -13,8 +13,9 @@
 namespace semfuse {
 
 struct RunViewOptions {
-  std::string origin;  // What the experiment is from: a preset or a file.
-  std::size_t threads = 1;
+  std::string origin;       // What the experiment is from: a preset or a file.
+  std::size_t threads = 1;  // Of each process.
+  std::size_t processes = 1;
   bool quiet = false;      // Warnings are shown all the same.
   bool to_stderr = false;  // Standard output is for something else.
 };
@@ -48,6 +49,6 @@ class RunView {
 };
 
 // What `train --json` prints of a run that is finished.
-Json outcome_json(const TrainingRun& run, const RunOutcome& outcome, double seconds);
+Json outcome_json(const TrainingRun& run, const RunOutcome& outcome, double seconds, std::size_t threads);
 
 }  // namespace semfuse

@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -11,6 +12,8 @@
 #include "core/thread_pool.h"
 #include "interrupt.h"
 #include "io/json_writer.h"
+#include "kernels/instruction_set.h"
+#include "processes.h"
 #include "run/checkpoint_store.h"
 #include "run/run_files.h"
 #include "run_view.h"
@@ -27,6 +30,7 @@ struct Options {
   TrainingRequest request;
   TableFlags table;
   std::optional<std::string> threads;
+  std::optional<std::string> instruction_set;
   std::optional<std::string> out;
   std::optional<std::string> resume;
   std::optional<std::string> checkpoint_every;
@@ -52,13 +56,14 @@ Experiment resolved_experiment(const Options& options) {
   return resolve(request);
 }
 
-TrainingRun make_run(const Options& options) {
+TrainingRun make_run(const Options& options, std::size_t threads, std::shared_ptr<Exchange> exchange) {
   constexpr std::uint64_t kMost = 1'000'000'000;
   const TrainingRunOptions run_options = {
-      .threads = parse_threads(options.threads),
+      .threads = threads,
       .checkpoint_every = parse_whole_number("--checkpoint-every", options.checkpoint_every, 1, kMost),
       .keep = parse_whole_number("--keep", options.keep, 1, kMost),
-      .on_data = show_data_progress(options.quiet)};
+      .on_data = show_data_progress(options.quiet),
+      .exchange = std::move(exchange)};
   if (options.resume) {
     if (options.resume->empty()) throw Error("--resume is empty; name the folder of a run");
     return TrainingRun::resume(*options.resume, run_options);
@@ -78,8 +83,44 @@ std::string resume_command(std::string word) {
   return fmt::format("semfuse train --resume '{}'", word);
 }
 
-int train(const Options& options) {
-  TrainingRun run = make_run(options);
+// Processes on one machine that nobody has given processors of their own share them.
+std::size_t threads_of(const Options& options, const Exchange& exchange) {
+  const std::size_t wanted = parse_threads(options.threads);
+  if (wanted > 0 || exchange.size() == 1) return thread_count(wanted);
+  const std::size_t usable = thread_count(0);
+  if (usable < static_cast<std::size_t>(::sysconf(_SC_NPROCESSORS_ONLN))) return usable;
+  std::size_t here = 0;
+  for (std::size_t rank = 0; rank < exchange.size(); ++rank) {
+    here += exchange.host(rank) == exchange.host(exchange.rank()) ? 1 : 0;
+  }
+  return std::max<std::size_t>(1, usable / here);
+}
+
+std::string how_to_go_on(const TrainingRun& run) {
+  return fmt::format("go on with `{}`", printable(resume_command(run.folder().string())));
+}
+
+RunOutcome trained(TrainingRun& run, const RunCallback& on_event) {
+  try {
+    return run.run(on_event);
+  } catch (const LostProcess& error) {
+    throw LostProcess(fmt::format("{}; {}", error.what(), how_to_go_on(run)), error.rank());
+  }
+}
+
+// One of several processes that is not the first: it computes and says nothing.
+int follow(Options options, std::shared_ptr<Exchange> exchange) {
+  options.quiet = true;
+  TrainingRun run = make_run(options, threads_of(options, *exchange), exchange);
+  if (run.finished()) return 0;
+  const InterruptGuard interrupt;
+  trained(run, [&](const RunEvent&) { return interrupt.signal() == 0; });
+  return 0;
+}
+
+int lead(const Options& options, const std::shared_ptr<Exchange>& exchange) {
+  const std::size_t threads = threads_of(options, *exchange);
+  TrainingRun run = make_run(options, threads, exchange);
   if (run.finished()) {
     const Json object = {{"run", run.folder().string()}, {"steps", run.total_steps()}, {"resumed", false}};
     if (options.json) Terminal(stdout).print(object.dump() + '\n');
@@ -93,11 +134,12 @@ int train(const Options& options) {
   std::string origin = options.request.config ? *options.request.config : preset_of(options.request);
   if (options.resume) origin = RunFiles{run.folder()}.config().string();
   RunView view(run, {.origin = origin,
-                     .threads = thread_count(parse_threads(options.threads)),
+                     .threads = threads,
+                     .processes = exchange->size(),
                      .quiet = options.quiet,
                      .to_stderr = options.json});
   const InterruptGuard interrupt;
-  const RunOutcome outcome = run.run([&](const RunEvent& event) {
+  const RunOutcome outcome = trained(run, [&](const RunEvent& event) {
     view.show(event);
     return interrupt.signal() == 0;
   });
@@ -106,14 +148,21 @@ int train(const Options& options) {
     const std::string failure = outcome.not_saved.empty() ? ""
                                                           : fmt::format("; {}, so going on begins at step {}",
                                                                         outcome.not_saved, outcome.saved_step);
-    notify(fmt::format("stopped at step {} of {}; {}{}; go on with `{}`", outcome.steps, run.total_steps(),
-                       printable(outcome.model), printable(failure), printable(resume_command(run.folder().string()))));
-    return 128 + interrupt.signal();
+    notify(fmt::format("stopped at step {} of {}; {}{}; {}", outcome.steps, run.total_steps(), printable(outcome.model),
+                       printable(failure), how_to_go_on(run)));
+    return interrupt.exit_code();
   }
   view.finish(outcome);
   if (!options.no_calibrate) calibrate_labels(run, options.quiet, parse_threads(options.threads), options.json);
-  if (options.json) Terminal(stdout).print(outcome_json(run, outcome, view.seconds()).dump() + '\n');
+  if (options.json) Terminal(stdout).print(outcome_json(run, outcome, view.seconds(), threads).dump() + '\n');
   return 0;
+}
+
+int train(const Options& options) {
+  return run_in_processes([&](const std::shared_ptr<Exchange>& exchange) {
+    if (options.instruction_set) use_instruction_set(*options.instruction_set);
+    return exchange->rank() > 0 ? follow(options, exchange) : lead(options, exchange);
+  });
 }
 
 }  // namespace
@@ -188,8 +237,13 @@ Command train_command(CommandLine& program) {
                 "Keep no texts apart for a judge of labels, and do not calibrate their knobs at the end");
   app->heading("");
   app->add_option("--threads", options->threads,
-                  "Threads to compute with; the result is the same for any number (default: one for each processor)")
+                  "Threads to compute with, of each process; the result is the same for any number (default: one for "
+                  "each processor)")
       ->type_name("N");
+  app->add_option("--instruction-set", options->instruction_set,
+                  "Compute as a processor does that has no better one: AVX3, AVX2, ...; for the same bits on different "
+                  "machines")
+      ->type_name("NAME");
   app->add_flag("--quiet", options->quiet, "Show no progress");
   app->add_flag("--json", options->json, "Print one JSON object at the end; progress goes to standard error");
   app->footer(
@@ -199,7 +253,8 @@ Command train_command(CommandLine& program) {
       "checkpoint; --resume goes on from it and ends with the same model, bit by bit. The model of the last whole "
       "epoch "
       "is\n"
-      "in RUN/model.safetensors.\n\n"
+      "in RUN/model.safetensors. Started by mpirun or srun, processes share each batch and end with the same model "
+      "(docs/clusters.md).\n\n"
       "Examples:\n"
       "  semfuse train --preset paper-fusion --out run\n"
       "  semfuse train --preset paper-baseline --set model.width=256 --set training.epochs=2 --seed 7 --out wide\n"
@@ -207,7 +262,8 @@ Command train_command(CommandLine& program) {
       "  semfuse train --data news.csv --heading topic,title,text --out model\n"
       "  semfuse train --init model --data more.tsv --out model2\n"
       "  semfuse train --config run/config.toml --out again\n"
-      "  semfuse train --resume run\n");
+      "  semfuse train --resume run\n"
+      "  mpirun -n 4 semfuse train --set training.grain=256 --out run\n");
   return {.app = app, .purpose = "training this model", .run = [options] { return train(*options); }};
 }
 

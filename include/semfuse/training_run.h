@@ -25,6 +25,11 @@ struct TrainingRunOptions {
   std::optional<std::uint64_t> keep;  // Newest checkpoints that stay, above 0 (3). Each is three times the model.
 
   DataProgress on_data;  // Told while files are prepared.
+
+  // Of processes that train together: each makes the same run with the same options, and only rank 0 writes to the
+  // folder and is told of evaluations and warnings. They compare data, configuration, program and instruction set
+  // before the first step. A process that is asked to stop stops all of them. Null: this process alone.
+  std::shared_ptr<Exchange> exchange;
 };
 
 // What happens in a run, in this order: started, then steps; after the last step of an epoch its evaluation; warnings
@@ -68,7 +73,9 @@ struct RunOutcome {
   std::uint64_t steps = 0;
   std::uint64_t skipped = 0;  // Of these, how many were left out, since loss or gradient was not finite.
   std::uint64_t tokens = 0;
-  double tokens_per_second = 0.0;             // Of this call's steps, without evaluations.
+  double tokens_per_second = 0.0;  // Of this call's steps, without evaluations.
+  std::size_t processes = 1;
+  double waiting_share = 0.0;                 // Of the time of these steps, how much this process waited for others.
   std::vector<LoggedEvaluation> evaluations;  // Of the whole run.
   std::string model;                          // "RUN/model.safetensors holds the model after epoch 2".
 
@@ -101,6 +108,9 @@ class TrainingRun {
 
   // Whether a resumed run has made all its steps already: then there is nothing to run.
   bool finished() const;
+
+  // Whether this process is the one that writes; always so if it is alone.
+  bool writes() const;
 
   // Trains until the run is finished or the callback says false; called once. While it works, no other process can
   // run in the folder. Throws Error that says what the folder holds if training or the folder fails; the checkpoints up

@@ -22,8 +22,10 @@
 #include "run/run_folder.h"
 #include "run/run_log.h"
 #include "run/run_log_writer.h"
+#include "run/shared_run.h"
 #include "semfuse/assembly.h"
 #include "semfuse/error.h"
+#include "training/exchange.h"
 
 namespace semfuse {
 namespace {
@@ -135,6 +137,24 @@ Assembly assembled(const Experiment& experiment, const TrainingRunOptions& optio
   return assemble(experiment, options.threads, options.on_data, &init.model);
 }
 
+std::shared_ptr<Exchange> exchange_of(const TrainingRunOptions& options) {
+  return options.exchange ? options.exchange : std::make_shared<LocalExchange>();
+}
+
+// Files are prepared by one process; those on the same disk then find them.
+Assembly assembled_after_first(const Experiment& experiment, const TrainingRunOptions& options) {
+  const std::shared_ptr<Exchange> exchange = exchange_of(options);
+  Assembly assembly = first_then_others(*exchange, [&] { return assembled(experiment, options); });
+  assembly.trainer_options.exchange = options.exchange;
+  return assembly;
+}
+
+// A process that writes nothing has nothing to check.
+std::filesystem::path checked_folder(const std::filesystem::path& folder, const TrainingRunOptions& options) {
+  const std::shared_ptr<Exchange> exchange = exchange_of(options);
+  return first_then_others(*exchange, [&] { return exchange->rank() == 0 ? OutputFolder::checked(folder) : folder; });
+}
+
 }  // namespace
 
 struct TrainingRun::State {
@@ -145,11 +165,17 @@ struct TrainingRun::State {
         files{std::move(folder)},
         options(run_options),
         resumed(is_resumed),
-        assembly(assembled(wanted, run_options)),
+        exchange(exchange_of(run_options)),
+        assembly(assembled_after_first(wanted, run_options)),
         trainer(assembly.new_trainer()) {
+    require_alike(*exchange, experiment, assembly.data.fingerprint);
     if (resumed) {
-      require_same_data();
-      finished = is_finished(files, experiment, assembly.model, trainer);
+      first_then_others(*exchange, [&] {
+        require_same_data();
+        finished = writes() && is_finished(files, experiment, assembly.model, trainer);
+        return 0;
+      });
+      finished = largest(*exchange, finished ? 1 : 0) != 0;
       return;
     }
     experiment.data.fingerprint = assembly.data.fingerprint;
@@ -167,20 +193,29 @@ struct TrainingRun::State {
                     files.folder.string(), fmt::join(experiment.data.train, ", "), files.config().string()));
   }
 
+  bool writes() const { return exchange->rank() == 0; }
+
   // Once the callback said false, the run is to stop.
   void tell(const RunEvent& event) { go_on = (!on_event || on_event(event)) && go_on; }
   void warn(const std::string& text) { tell(RunWarning{text}); }
 
   std::unique_ptr<RunFolder> open_folder();
+  RunOutcome lead();
+  RunOutcome follow();
   void train(RunFolder& folder, Checkpoints& checkpoints);
   void recall(RunFolder& folder);
-  StepReport step(RunLogWriter& log);
+  StepReport step();
+  void warn_of_idle(const StepReport& report);
+  // What the process that writes does after a step or at the end, before all of them go on.
+  void together(const std::function<void()>& work);
+  void finish_outcome();
   void end_epoch(const StepReport& report, RunFolder& folder, RunLogWriter& log);
 
   Experiment experiment;  // As the folder has it.
   const RunFiles files;
   const TrainingRunOptions options;
   const bool resumed;
+  const std::shared_ptr<Exchange> exchange;
   Assembly assembly;
   Trainer trainer;
   bool finished = false;              // Before run().
@@ -193,6 +228,7 @@ struct TrainingRun::State {
   bool go_on = true;
   RunOutcome outcome;
   std::uint64_t new_tokens = 0;  // Of the steps of this run().
+  double waiting_seconds = 0.0;
   double training_seconds = 0.0;
 };
 
@@ -235,31 +271,60 @@ void TrainingRun::State::recall(RunFolder& folder) {
 }
 
 void TrainingRun::State::train(RunFolder& folder, Checkpoints& checkpoints) {
-  if (resumed) recall(folder);
-  RunLogWriter log(files.log());
-  if (logged_set != instruction_set()) log.add_start(outcome.steps, instruction_set());
-  if (!folder.has_model()) folder.save(assembly.model, experiment, "the initial model");
+  std::optional<RunLogWriter> opened;
+  together([&] {
+    if (resumed) recall(folder);
+    opened.emplace(files.log());
+    if (logged_set != instruction_set()) opened->add_start(outcome.steps, instruction_set());
+    if (!folder.has_model()) folder.save(assembly.model, experiment, "the initial model");
+  });
+  RunLogWriter& log = *opened;
   while (!trainer.done() && go_on) {
-    const StepReport report = step(log);
-    if (report.ends_epoch) end_epoch(report, folder, log);
-    if (const std::optional<std::string> failure = checkpoints.after_step(log)) warn(*failure);
+    const double seconds_before = training_seconds;
+    const StepReport report = step();
+    const double seconds = training_seconds - seconds_before;
+    together([&] {
+      log.add(report, seconds);
+      tell(RunStep{.report = report, .seconds = seconds});
+      if (report.step == outcome.first_step + 1) warn_of_idle(report);
+      if (report.ends_epoch) end_epoch(report, folder, log);
+      if (const std::optional<std::string> failure = checkpoints.after_step(log)) warn(*failure);
+    });
   }
-  log.flush();
-  if (!trainer.done()) outcome.not_saved = checkpoints.save(log).value_or("");
+  together([&] {
+    log.flush();
+    if (!trainer.done()) outcome.not_saved = checkpoints.save(log).value_or("");
+  });
   outcome.saved_step = checkpoints.saved_step();
 }
 
-StepReport TrainingRun::State::step(RunLogWriter& log) {
+StepReport TrainingRun::State::step() {
   const auto begin = Clock::now();
+  const double waited_before = exchange->seconds_waited();
   const StepReport report = trainer.step();
   const double seconds = seconds_since(begin);
   outcome.steps = report.step;
   outcome.tokens += report.num_tokens;
   new_tokens += report.num_tokens;
   training_seconds += seconds;
-  log.add(report, seconds);
-  tell(RunStep{.report = report, .seconds = seconds});
+  waiting_seconds += exchange->seconds_waited() - waited_before;
   return report;
+}
+
+void TrainingRun::State::warn_of_idle(const StepReport& report) {
+  if (report.num_leaves >= exchange->size()) return;
+  warn(
+      fmt::format("a batch has {} {} for {} processes, so some have nothing to do; train anew with `--set "
+                  "training.grain={}` or less",
+                  report.num_leaves, report.num_leaves == 1 ? "leaf" : "leaves", exchange->size(),
+                  std::max<std::size_t>(1, report.num_tokens / exchange->size())));
+}
+
+void TrainingRun::State::together(const std::function<void()>& work) {
+  go_on = all_go_on(*exchange, [&] {
+    work();
+    return go_on;
+  });
 }
 
 void TrainingRun::State::end_epoch(const StepReport& report, RunFolder& folder, RunLogWriter& log) {
@@ -283,7 +348,7 @@ TrainingRun::TrainingRun(std::unique_ptr<State> state) : state_(std::move(state)
 
 TrainingRun::TrainingRun(const Experiment& experiment, const std::filesystem::path& folder,
                          const TrainingRunOptions& options)
-    : TrainingRun(new_state(with_initial_model(experiment), OutputFolder::checked(folder), options)) {}
+    : TrainingRun(new_state(with_initial_model(experiment), checked_folder(folder, options), options)) {}
 
 std::unique_ptr<TrainingRun::State> TrainingRun::new_state(const Experiment& experiment,
                                                            const std::filesystem::path& folder,
@@ -331,36 +396,73 @@ bool TrainingRun::finished() const {
   return state_->finished;
 }
 
+bool TrainingRun::writes() const {
+  return state_->writes();
+}
+
 RunOutcome TrainingRun::run(const RunCallback& on_event) {
-  State& s = *state_;
-  s.on_event = on_event;
-  const std::unique_ptr<RunFolder> folder = s.open_folder();
-  Checkpoints checkpoints(*folder, s.settings, s.experiment, s.assembly.model, s.trainer);
+  state_->on_event = on_event;
+  return state_->writes() ? state_->lead() : state_->follow();
+}
+
+void TrainingRun::State::finish_outcome() {
+  outcome.finished = trainer.done();
+  outcome.skipped = trainer.state().skipped;
+  outcome.tokens_per_second = static_cast<double>(new_tokens) / std::max(training_seconds, 1e-9);
+  outcome.processes = exchange->size();
+  outcome.waiting_share = waiting_seconds / std::max(training_seconds, 1e-9);
+}
+
+// A process that writes nothing.
+RunOutcome TrainingRun::State::follow() {
+  require_first(*exchange, true);
+  share_state(*exchange, assembly.model, trainer);
+  outcome.first_step = outcome.steps = trainer.state().step;
+  together([] {});  // Until rank 0 is ready.
+  while (!trainer.done() && go_on) {
+    const StepReport report = step();
+    together([&] { tell(RunStep{.report = report, .seconds = 0.0}); });
+  }
+  together([] {});  // Until the last checkpoint is saved.
+  finish_outcome();
+  return outcome;
+}
+
+RunOutcome TrainingRun::State::lead() {
+  std::unique_ptr<RunFolder> folder;
+  std::optional<Checkpoints> checkpoints;
   std::vector<std::string> damaged;
-  const std::string where = s.resumed ? checkpoints.resume(damaged) : "";
-  s.outcome.first_step = s.outcome.steps = s.trainer.state().step;
+  std::string where;
+  first_then_others(*exchange, [&] {
+    folder = open_folder();
+    checkpoints.emplace(*folder, settings, experiment, assembly.model, trainer);
+    if (resumed) where = checkpoints->resume(damaged);
+    return 0;
+  });
+  share_state(*exchange, assembly.model, trainer);
+  outcome.first_step = outcome.steps = trainer.state().step;
   try {
-    s.tell(RunStarted{.first_step = s.outcome.first_step,
-                      .total_steps = s.trainer.total_steps(),
-                      .total_epochs = s.trainer.total_epochs(),
-                      .resumed = where});
-    for (const std::string& text : damaged) s.warn(text);
-    for (const std::string& text : s.warnings) s.warn(text);
-    for (const Knob& knob : s.assembly.model.options().knobs) {
-      for (const std::string& gap : support_gaps(knob, s.assembly.model.knob_support()))
-        s.warn(fmt::format("knob {}: {}, so nothing there can be asked for", knob.name, gap));
+    tell(RunStarted{.first_step = outcome.first_step,
+                    .total_steps = trainer.total_steps(),
+                    .total_epochs = trainer.total_epochs(),
+                    .resumed = where});
+    for (const std::string& text : damaged) warn(text);
+    for (const std::string& text : warnings) warn(text);
+    for (const Knob& knob : assembly.model.options().knobs) {
+      for (const std::string& gap : support_gaps(knob, assembly.model.knob_support()))
+        warn(fmt::format("knob {}: {}, so nothing there can be asked for", knob.name, gap));
     }
-    s.train(*folder, checkpoints);
+    train(*folder, *checkpoints);
   } catch (const std::bad_alloc&) {
     throw Error(fmt::format("not enough memory for training this model; {}", folder->holds()));
+  } catch (const LostProcess& error) {
+    throw LostProcess(fmt::format("{}; {}", error.what(), folder->holds()), error.rank());
   } catch (const Error& error) {
     throw Error(fmt::format("{}; {}", error.what(), folder->holds()));
   }
-  s.outcome.finished = s.trainer.done();
-  s.outcome.skipped = s.trainer.state().skipped;
-  s.outcome.tokens_per_second = static_cast<double>(s.new_tokens) / std::max(s.training_seconds, 1e-9);
-  s.outcome.model = folder->holds();
-  return s.outcome;
+  finish_outcome();
+  outcome.model = folder->holds();
+  return outcome;
 }
 
 }  // namespace semfuse

@@ -1,0 +1,203 @@
+#include "mpi/mpi_exchange.h"
+
+#define OMPI_SKIP_MPICXX 1
+#define MPICH_SKIP_MPICXX 1
+#include <mpi.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstring>
+#include <fstream>
+#include <thread>
+
+#include "semfuse/error.h"
+
+namespace semfuse {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::duration;
+
+constexpr std::size_t kLargestMessage = std::size_t{1} << 30;  // MPI counts in int.
+constexpr double kSpin = 2e-3;                                 // Seconds of a wait before it sleeps in between,
+constexpr auto kSleep = std::chrono::microseconds(50);         // so long.
+constexpr double kLook = 0.25;                                 // Seconds from one look at the others to the next.
+constexpr std::size_t kLongestWords = 1000;
+
+std::string text_of(int error) {
+  std::array<char, MPI_MAX_ERROR_STRING> text{};
+  int size = 0;
+  MPI_Error_string(error, text.data(), &size);
+  return {text.data(), static_cast<std::size_t>(size)};
+}
+
+// Of a process on this machine. One that has ended stays in the list until its parent has asked for it.
+bool has_ended(long pid) {
+  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
+  std::string text;
+  if (!std::getline(file, text)) return true;
+  const std::size_t name_end = text.rfind(") ");
+  return name_end != text.npos && (text[name_end + 2] == 'Z' || text[name_end + 2] == 'X');
+}
+
+struct Place {
+  std::array<char, MPI_MAX_PROCESSOR_NAME> host{};
+  long pid = 0;
+};
+
+}  // namespace
+
+struct MpiExchange::State {
+  int rank = 0;
+  int size = 1;
+  MPI_Comm work = MPI_COMM_NULL;
+  MPI_Comm words = MPI_COMM_NULL;  // For what processes say at their end.
+  std::vector<Place> places;       // By rank.
+  std::vector<bool> visible;       // At the start.
+  std::vector<MPI_Request> requests;
+
+  void check(int code) const {
+    if (code != MPI_SUCCESS) throw LostProcess("MPI failed: " + text_of(code));
+  }
+
+  bool test() {
+    if (requests.empty()) return true;
+    int done = 0;
+    check(MPI_Testall(static_cast<int>(requests.size()), requests.data(), &done, MPI_STATUSES_IGNORE));
+    if (done == 0) return false;
+    requests.clear();
+    return true;
+  }
+
+  std::string name(std::size_t other) const {
+    return "rank " + std::to_string(other) + " on " + places[other].host.data();
+  }
+
+  // On this machine, and not in a container where it cannot be seen.
+  bool is_visible(std::size_t other) const {
+    const Place& own = places[static_cast<std::size_t>(rank)];
+    return std::strcmp(places[other].host.data(), own.host.data()) == 0 && !has_ended(places[other].pid);
+  }
+
+  // Of those that cannot be seen the launcher notices it, and ends this process too.
+  void require_others() const {
+    for (std::size_t other = 0; other < places.size(); ++other) {
+      if (visible[other] && has_ended(places[other].pid))
+        throw LostProcess(name(other) + " has ended before its work was done", other);
+    }
+  }
+};
+
+MpiExchange::MpiExchange() : state_(std::make_unique<State>()) {
+  State& s = *state_;
+  int provided = 0;
+  if (MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided) != MPI_SUCCESS) {
+    throw Error("MPI does not start; see what it said above");
+  }
+  MPI_Comm_rank(MPI_COMM_WORLD, &s.rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &s.size);
+  MPI_Comm_dup(MPI_COMM_WORLD, &s.work);
+  MPI_Comm_dup(MPI_COMM_WORLD, &s.words);
+  MPI_Comm_set_errhandler(s.work, MPI_ERRORS_RETURN);
+  MPI_Comm_set_errhandler(s.words, MPI_ERRORS_RETURN);
+  Place own;
+  int length = 0;
+  MPI_Get_processor_name(own.host.data(), &length);
+  own.pid = ::getpid();
+  s.places.resize(static_cast<std::size_t>(s.size));
+  MPI_Allgather(&own, sizeof(Place), MPI_BYTE, s.places.data(), sizeof(Place), MPI_BYTE, s.work);
+  for (std::size_t other = 0; other < s.places.size(); ++other) s.visible.push_back(s.is_visible(other));
+}
+
+MpiExchange::~MpiExchange() {
+  // What a failure left behind.
+  for (MPI_Request& request : state_->requests) {
+    if (request == MPI_REQUEST_NULL) continue;
+    MPI_Cancel(&request);
+    MPI_Request_free(&request);
+  }
+  MPI_Comm_free(&state_->work);
+  MPI_Finalize();
+}
+
+std::size_t MpiExchange::rank() const {
+  return static_cast<std::size_t>(state_->rank);
+}
+std::size_t MpiExchange::size() const {
+  return static_cast<std::size_t>(state_->size);
+}
+std::string MpiExchange::host(std::size_t rank) const {
+  return state_->places[rank].host.data();
+}
+
+void MpiExchange::start(std::span<const Outgoing> sends, std::span<const Incoming> receives) {
+  State& s = *state_;
+  const auto begin = [&](std::size_t other, std::size_t size, const auto& call) {
+    for (std::size_t first = 0; first < size; first += kLargestMessage) {
+      s.requests.push_back(MPI_REQUEST_NULL);
+      s.check(call(first, static_cast<int>(std::min(kLargestMessage, size - first)), static_cast<int>(other),
+                   &s.requests.back()));
+    }
+  };
+  for (const Incoming& message : receives) {
+    begin(message.from, message.bytes.size(), [&](std::size_t first, int count, int other, MPI_Request* request) {
+      return MPI_Irecv(message.bytes.data() + first, count, MPI_BYTE, other, 0, s.work, request);
+    });
+  }
+  for (const Outgoing& message : sends) {
+    begin(message.to, message.bytes.size(), [&](std::size_t first, int count, int other, MPI_Request* request) {
+      return MPI_Isend(message.bytes.data() + first, count, MPI_BYTE, other, 0, s.work, request);
+    });
+  }
+}
+
+void MpiExchange::poll() {
+  state_->test();
+}
+
+void MpiExchange::finish() {
+  const auto begin = Clock::now();
+  double next_look = kLook;
+  while (!state_->test()) {
+    const double waited = duration<double>(Clock::now() - begin).count();
+    if (waited < kSpin) {
+      ::sched_yield();
+      continue;
+    }
+    std::this_thread::sleep_for(kSleep);
+    if (waited < next_look) continue;
+    next_look = waited + kLook;
+    state_->require_others();
+  }
+}
+
+std::optional<std::vector<std::string>> MpiExchange::last_words(const std::string& own, double seconds) {
+  State& s = *state_;
+  std::array<char, kLongestWords + 1> text{};
+  std::copy_n(own.begin(), std::min(own.size(), kLongestWords), text.begin());
+  std::vector<char> all(static_cast<std::size_t>(s.size) * text.size());
+  MPI_Request request = MPI_REQUEST_NULL;
+  const auto size = static_cast<int>(text.size());
+  if (MPI_Iallgather(text.data(), size, MPI_BYTE, all.data(), size, MPI_BYTE, s.words, &request) != MPI_SUCCESS) {
+    return std::nullopt;
+  }
+  const auto begin = Clock::now();
+  for (int done = 0; done == 0;) {
+    if (MPI_Test(&request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS) return std::nullopt;
+    if (done == 0 && duration<double>(Clock::now() - begin).count() > seconds) return std::nullopt;
+    if (done == 0) std::this_thread::sleep_for(kSleep);
+  }
+  std::vector<std::string> words;
+  for (std::size_t rank = 0; rank < this->size(); ++rank) words.emplace_back(all.data() + rank * text.size());
+  return words;
+}
+
+void MpiExchange::abort(int exit_code) {
+  MPI_Abort(MPI_COMM_WORLD, exit_code);
+  ::_exit(exit_code);
+}
+
+}  // namespace semfuse

@@ -1,0 +1,42 @@
+// The processes of a training as MPI has them. The one place that knows MPI; built where it is found (SEMFUSE_MPI).
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "training/exchange.h"
+
+namespace semfuse {
+
+// Once in a program. Calls come from the thread that made it.
+class MpiExchange final : public Exchange {
+ public:
+  // Joins the processes that mpirun or srun started together. Throws Error if MPI does not start.
+  MpiExchange();
+  ~MpiExchange() override;  // Waits for the others, unless abort() was called.
+
+  std::size_t rank() const override;
+  std::size_t size() const override;
+  std::string host(std::size_t rank) const override;
+  void start(std::span<const Outgoing> sends, std::span<const Incoming> receives) override;
+  void poll() override;
+
+  // What each process says at its end, by rank; nothing if not all of them do within so many seconds. It may be called
+  // whatever the others do, even while they wait for something else.
+  std::optional<std::vector<std::string>> last_words(const std::string& own, double seconds);
+
+  // Ends all processes.
+  [[noreturn]] void abort(int exit_code);
+
+ protected:
+  // Throws LostProcess if one that is waited for has ended.
+  void finish() override;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace semfuse
