@@ -9,9 +9,12 @@
 #include "interrupt.h"
 #include "io/file.h"
 #include "io/output_folder.h"
+#include "processes.h"
 #include "report/ablation_report.h"
+#include "run/shared_run.h"
 #include "semfuse/error.h"
 #include "settings.h"
+#include "study/spread_jobs.h"
 #include "study/study_folder.h"
 #include "study_progress.h"
 #include "table.h"
@@ -88,8 +91,16 @@ bool has_run(const AblationRow& row, std::uint64_t seed) {
   return std::ranges::any_of(row.runs, [&](const AblationRun& run) { return run.seed == seed; });
 }
 
-int run_ablations(const Options& options) {
-  StudyFolder folder(options.out, "ablation");
+// A variant on a seed.
+struct Job {
+  AblationRow* row;
+  std::uint64_t seed;
+
+  std::string title() const { return fmt::format("{}, seed {}", row->variant.title, seed); }
+};
+
+int run_ablations(const Options& options, Exchange& exchange) {
+  const bool leads = exchange.rank() == 0;
   Experiment numbers;  // Only to read and check the option.
   numbers.seed = 1;
   set_from_option(numbers, "--first-seed", "seed", options.first_seed);
@@ -97,44 +108,71 @@ int run_ablations(const Options& options) {
   const std::uint64_t seeds = parse_whole_number("--seeds", options.seeds, 1, 1000).value_or(5);
   const std::size_t threads = parse_threads(options.threads);
   std::vector<AblationRow> rows = chosen_rows(options);
-  const std::size_t already = read_finished(folder, rows, first_seed, seeds);
-  const InterruptGuard interrupt;  // Before there is anything that a signal could leave behind.
-  folder.open();
+  std::optional<StudyFolder> folder;  // Of the process that writes.
+  std::optional<InterruptGuard> interrupt;
+  std::string missing;  // Of the jobs below, which are to be done.
+  first_then_others(exchange, [&] {
+    if (leads) {
+      folder.emplace(options.out, "ablation");
+      read_finished(*folder, rows, first_seed, seeds);
+    }
+    interrupt.emplace();  // Before there is anything that a signal could leave behind.
+    if (leads) folder->open();
+    return 0;
+  });
+  std::vector<Job> jobs;
+  // Seed by seed, so that what is there after an interruption compares all variants.
+  for (std::uint64_t seed = first_seed; seed < first_seed + seeds; ++seed) {
+    for (AblationRow& row : rows) {
+      jobs.push_back({&row, seed});
+      missing += has_run(row, seed) ? 'n' : 'y';
+    }
+  }
+  const std::size_t all = jobs.size();
+  broadcast(exchange, missing);
+  for (std::size_t i = all; i-- > 0;) {
+    if (missing[i] == 'n') jobs.erase(jobs.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+  const std::size_t already = all - jobs.size();
 
-  const std::size_t all = rows.size() * seeds;
-  StudyProgress progress(options.quiet);
+  StudyProgress progress(options.quiet || !leads);
   progress.line(already > 0 ? fmt::format("{} of {} runs were done before; going on", already, all)
                             : fmt::format("{} to train: {} variants on {}", counted(all, "model"), rows.size(),
                                           counted(seeds, "seed")));
   std::size_t done = already;
-  // Seed by seed, so that what is there after an interruption compares all variants.
-  for (std::uint64_t seed = first_seed; seed < first_seed + seeds; ++seed) {
-    for (AblationRow& row : rows) {
-      if (has_run(row, seed)) continue;
-      const std::string title = fmt::format("{}, seed {}", row.variant.title, seed);
-      const std::optional<AblationRun> run = run_ablation(row.variant, seed, threads, [&](double share) {
-        progress.show(fmt::format("{} of {} runs done  {} {:.0f} %", done, all, title, share * 100.0),
-                      (static_cast<double>(done - already) + share) / static_cast<double>(all - already));
-        return interrupt.signal() == 0;
-      });
-      if (!run) {
-        progress.clear();
-        notify("stopped; the same command goes on from the finished runs");
-        return 128 + interrupt.signal();
-      }
-      folder.keep(row.variant.run_name(seed), row.variant.on_seed(seed), to_json(*run));
-      row.runs.push_back(*run);
-      ++done;
-      write(folder.path(), rows);
-      progress.line(
-          fmt::format("{} of {}  {}: perplexity {}, {} of the floor (95 %: {} to {}), held-out CE {:.3f}, after {:.3f}",
-                      done, all, title, readable(run->evaluation.perplexity, 4), readable(run->over_floor(), 4),
-                      readable(run->over_floor_low, 4), readable(run->over_floor_high, 4),
-                      run->evaluation.held_out_cross_entropy, run->evaluation.after_held_out_cross_entropy));
-    }
+  const auto run = [&](std::size_t job) -> std::optional<std::string> {
+    const auto go_on = [&](double share) {
+      progress.show(fmt::format("{} of {} runs done  {} {:.0f} %", done, all, jobs[job].title(), share * 100.0),
+                    (static_cast<double>(done - already) + share * static_cast<double>(exchange.size())) /
+                        static_cast<double>(all - already));
+      return interrupt->signal() == 0;
+    };
+    const std::optional<AblationRun> result = run_ablation(jobs[job].row->variant, jobs[job].seed, threads, go_on);
+    return result ? std::optional(to_json(*result)) : std::nullopt;
+  };
+  const auto keep = [&](std::size_t job, const std::string& result) {
+    AblationRow& row = *jobs[job].row;
+    const std::string name = row.variant.run_name(jobs[job].seed);
+    folder->keep(name, row.variant.on_seed(jobs[job].seed), result);
+    const AblationRun one = parse_ablation_run(result, folder->metrics_path(name).string());
+    row.runs.push_back(one);
+    ++done;
+    write(folder->path(), rows);
+    progress.line(
+        fmt::format("{} of {}  {}: perplexity {}, {} of the floor (95 %: {} to {}), held-out CE {:.3f}, after {:.3f}",
+                    done, all, jobs[job].title(), readable(one.evaluation.perplexity, 4), readable(one.over_floor(), 4),
+                    readable(one.over_floor_low, 4), readable(one.over_floor_high, 4),
+                    one.evaluation.held_out_cross_entropy, one.evaluation.after_held_out_cross_entropy));
+  };
+  const bool finished = spread_jobs(exchange, jobs.size(), run, keep);
+  if (!leads) return 0;
+  if (!finished) {
+    progress.clear();
+    notify("stopped; the same command goes on from the finished runs");
+    return interrupt->exit_code();
   }
   for (AblationRow& row : rows) std::ranges::sort(row.runs, {}, &AblationRun::seed);
-  write(folder.path(), rows);
+  write(folder->path(), rows);
   if (!options.quiet) print(Terminal(stdout), rows);
   return 0;
 }
@@ -161,7 +199,10 @@ Command ablate_command(CommandLine& program) {
       "Examples:\n"
       "  semfuse ablate --out ablation\n"
       "  semfuse ablate --seeds 2 --only semfuse --only without_gate --set training.epochs=2 --out short\n");
-  return {.app = app, .purpose = "these models", .run = [options] { return run_ablations(*options); }};
+  return {.app = app, .purpose = "these models", .run = [options] {
+            return run_in_processes(
+                [&](const std::shared_ptr<Exchange>& exchange) { return run_ablations(*options, *exchange); });
+          }};
 }
 
 }  // namespace semfuse

@@ -11,10 +11,13 @@
 #include "interrupt.h"
 #include "io/file.h"
 #include "judge_option.h"
+#include "processes.h"
 #include "report/arena_report.h"
+#include "run/shared_run.h"
 #include "semfuse/error.h"
 #include "settings.h"
 #include "study/arena.h"
+#include "study/spread_jobs.h"
 #include "study/study_folder.h"
 #include "study_progress.h"
 #include "table.h"
@@ -129,7 +132,8 @@ bool is_of(const ArenaRun& run, const ArenaMethod& method, const ArenaSettings& 
          std::ranges::equal(run.points, strengths_of(method, settings), {}, &ArenaPoint::strength);
 }
 
-int run_arena(const Options& options) {
+int run_arena(const Options& options, Exchange& exchange) {
+  const bool leads = exchange.rank() == 0;
   StudyFolder folder(options.out, "arena");
   if (std::error_code ignored; options.resume && !fs::exists(folder.path(), ignored))
     throw Error(fmt::format("{}: there is nothing to resume; leave out --resume", printable(options.out)));
@@ -158,8 +162,11 @@ int run_arena(const Options& options) {
   // What was measured with other settings is found before anything is done.
   for (const ArenaMethod* method : methods) finished(*method, 1);
   const InterruptGuard interrupt;
-  folder.open();
-  StudyProgress progress(options.quiet);
+  first_then_others(exchange, [&] {
+    if (leads) folder.open();
+    return 0;
+  });
+  StudyProgress progress(options.quiet || !leads);
   const ArenaTexts texts = read_arena_texts(
       {data.train.begin(), data.train.end()},
       {.text_column = data.text, .columns = {}, .skip_bad = data.skip_bad, .table = table_options(data)}, knob);
@@ -178,33 +185,56 @@ int run_arena(const Options& options) {
     progress.show(what, (done + share) / all);
     return interrupt.signal() == 0;
   };
+  // Each method on a seed, as it is in the folder afterwards.
+  const auto measure = [&](std::uint64_t seed, const std::function<void(ArenaRun)>& on_run) {
+    experiment.seed = seed;
+    ArenaParts parts(folder.path() / "models" / fmt::format("seed-{}", seed), texts, jury.judge_a(), experiment, seed,
+                     settings.threads, [&](const std::string& what, double share) {
+                       return go_on(fmt::format("seed {}: {} {:.0f} %", seed, what, share * 100.0), 0.0);
+                     });
+    for (const ArenaMethod* method : methods) {
+      const std::string name = name_of(*method, seed);
+      std::optional<std::string> kept = finished(*method, seed);
+      if (!kept || !is_of(parse_arena_run(*kept, folder.metrics_path(name).string()), *method, settings, jury)) {
+        const ArenaRun run = run_method(*method, parts, jury, settings, [&](double share) {
+          return go_on(fmt::format("seed {}: {}", seed, method->title), share);
+        });
+        kept = to_json(run);
+        folder.keep(name, experiment, *kept);
+      }
+      on_run(parse_arena_run(*kept, folder.metrics_path(name).string()));
+    }
+  };
+  bool stopped = false;
   try {
-    for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
-      experiment.seed = seed;
-      ArenaParts parts(folder.path() / "models" / fmt::format("seed-{}", seed), texts, jury.judge_a(), experiment, seed,
-                       settings.threads, [&](const std::string& what, double share) {
-                         return go_on(fmt::format("seed {}: {} {:.0f} %", seed, what, share * 100.0), 0.0);
-                       });
-      for (const ArenaMethod* method : methods) {
-        const std::string name = name_of(*method, seed);
-        std::optional<std::string> kept = finished(*method, seed);
-        if (!kept || !is_of(parse_arena_run(*kept, folder.metrics_path(name).string()), *method, settings, jury)) {
-          const ArenaRun run = run_method(*method, parts, jury, settings, [&](double share) {
-            return go_on(fmt::format("seed {}: {}", seed, method->title), share);
-          });
-          kept = to_json(run);
-          folder.keep(name, experiment, *kept);
-        }
-        report.runs.push_back(parse_arena_run(*kept, folder.metrics_path(name).string()));
+    // Several processes first leave the seeds in the folder, each its own; what follows then finds them there.
+    const auto leave = [&](std::size_t job) -> std::optional<std::string> {
+      try {
+        measure(job + 1, [&](const ArenaRun&) { done += static_cast<double>(exchange.size()); });
+      } catch (const Error&) {
+        if (interrupt.signal() == 0) throw;
+        return std::nullopt;
+      }
+      return "done";
+    };
+    if (exchange.size() > 1) stopped = !spread_jobs(exchange, seeds, leave, [](std::size_t, const std::string&) {});
+    if (!leads) return 0;
+    done = 0.0;
+    for (std::uint64_t seed = 1; seed <= seeds && !stopped; ++seed) {
+      measure(seed, [&](ArenaRun run) {
+        report.runs.push_back(std::move(run));
         done += 1.0;
         write(folder.path(), report);
-      }
+      });
     }
   } catch (const Error&) {
     if (interrupt.signal() == 0) throw;
+    stopped = true;
+  }
+  if (stopped) {
     progress.clear();
     notify("stopped; the same command goes on");
-    return 128 + interrupt.signal();
+    return interrupt.exit_code();
   }
   progress.clear();
   if (!options.quiet) {
@@ -255,7 +285,10 @@ Command arena_command(CommandLine& program) {
       "Examples:\n"
       "  semfuse arena --data reviews.tsv --knob polarity --out arena\n"
       "  semfuse arena --data reviews.tsv --methods gedi,value --seeds 1 --n 200 --out short\n");
-  return {.app = app, .purpose = "these models", .run = [options] { return run_arena(*options); }};
+  return {.app = app, .purpose = "these models", .run = [options] {
+            return run_in_processes(
+                [&](const std::shared_ptr<Exchange>& exchange) { return run_arena(*options, *exchange); });
+          }};
 }
 
 }  // namespace semfuse

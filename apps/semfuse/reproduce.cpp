@@ -8,11 +8,14 @@
 #include "command.h"
 #include "interrupt.h"
 #include "io/file.h"
+#include "processes.h"
 #include "report/reproduction.h"
+#include "run/shared_run.h"
 #include "semfuse/error.h"
 #include "semfuse/evaluation.h"
 #include "semfuse/synthetic_corpus.h"
 #include "settings.h"
+#include "study/spread_jobs.h"
 #include "study_progress.h"
 #include "table.h"
 #include "terminal.h"
@@ -119,40 +122,64 @@ std::string summary(const Terminal& terminal, const Reproduction& reproduction) 
          broken(floor_text(reproduction), terminal.width()) + '\n';
 }
 
-int reproduce(const Options& options) {
+int reproduce(const Options& options, Exchange& exchange) {
+  const bool leads = exchange.rank() == 0;
   StudyFolder folder(options.out, "reproduction");
   const std::size_t threads = parse_threads(options.threads);
   const std::vector<PaperRun> runs = plan(options);
   const InterruptGuard interrupt;
 
   Reproduction reproduction{.baseline = {}, .fusion = {}, .paper_held_out = options.held_out == "paper"};
-  std::vector<std::optional<RunMetrics>> metrics;
-  std::size_t already = 0;
-  for (const PaperRun& run : runs) {
-    metrics.push_back(finished_run(folder, run));
-    if (metrics.back()) ++already;
-  }
-  folder.open();  // Before minutes of work, not after.
-  if (already > 0)
-    Terminal(stderr).print(fmt::format("{} of {} runs were done before; going on\n", already, runs.size()));
-  StudyProgress progress;
-  std::size_t done = already;
-  for (std::size_t i = 0; i < runs.size(); ++i) {
-    if (!metrics[i]) {
-      metrics[i] = train_and_measure(folder, runs[i], threads, [&](double share) {
-        progress.show(fmt::format("{} of {} runs done  {} {:.0f} %", done, runs.size(), runs[i].title(), share * 100.0),
-                      (static_cast<double>(done - already) + share) / static_cast<double>(runs.size() - already));
-        return interrupt.signal() == 0;
-      });
-      if (!metrics[i]) {
-        progress.clear();
-        notify("stopped; the same command goes on from the finished runs");
-        return 128 + interrupt.signal();
-      }
-      ++done;
-      progress.line(fmt::format("{}: perplexity {:.3f}, seen-only {:.3f}, {}", runs[i].title(), metrics[i]->ppl,
-                                metrics[i]->seen_only_ppl, duration(metrics[i]->seconds)));
+  std::vector<std::optional<RunMetrics>> metrics(runs.size());
+  std::string missing(runs.size(), 'y');
+  first_then_others(exchange, [&] {
+    for (std::size_t i = 0; leads && i < runs.size(); ++i) {
+      metrics[i] = finished_run(folder, runs[i]);
+      if (metrics[i]) missing[i] = 'n';
     }
+    if (leads) folder.open();  // Before minutes of work, not after.
+    return 0;
+  });
+  broadcast(exchange, missing);
+  std::vector<std::size_t> jobs;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    if (missing[i] == 'y') jobs.push_back(i);
+  }
+  const std::size_t already = runs.size() - jobs.size();
+  if (already > 0 && leads)
+    Terminal(stderr).print(fmt::format("{} of {} runs were done before; going on\n", already, runs.size()));
+  StudyProgress progress(!leads);
+  std::size_t done = already;
+  const auto run = [&](std::size_t job) -> std::optional<std::string> {
+    const PaperRun& own = runs[jobs[job]];
+    metrics[jobs[job]] = train_and_measure(folder, own, threads, [&](double share) {
+      progress.show(fmt::format("{} of {} runs done  {} {:.0f} %", done, runs.size(), own.title(), share * 100.0),
+                    (static_cast<double>(done - already) + share * static_cast<double>(exchange.size())) /
+                        static_cast<double>(jobs.size()));
+      return interrupt.signal() == 0;
+    });
+    return metrics[jobs[job]] ? std::optional<std::string>("done") : std::nullopt;
+  };
+  const auto keep = [&](std::size_t job, const std::string&) {
+    std::optional<RunMetrics>& result = metrics[jobs[job]];
+    if (!result) result = finished_run(folder, runs[jobs[job]]);  // Another process has left it in the folder.
+    if (!result)
+      throw Error(
+          fmt::format("{}: another process trained {}, but the folder does not show it; it must be on "
+                      "a file system that all processes share",
+                      folder.path().string(), runs[jobs[job]].title()));
+    ++done;
+    progress.line(fmt::format("{}: perplexity {:.3f}, seen-only {:.3f}, {}", runs[jobs[job]].title(), result->ppl,
+                              result->seen_only_ppl, duration(result->seconds)));
+  };
+  const bool finished = spread_jobs(exchange, jobs.size(), run, keep);
+  if (!leads) return 0;
+  if (!finished) {
+    progress.clear();
+    notify("stopped; the same command goes on from the finished runs");
+    return interrupt.exit_code();
+  }
+  for (std::size_t i = 0; i < runs.size(); ++i) {
     reproduction.seconds += metrics[i]->seconds;
     (runs[i].model == "fusion" ? reproduction.fusion : reproduction.baseline).push_back(*metrics[i]);
   }
@@ -198,7 +225,10 @@ Command reproduce_command(CommandLine& program) {
       "  semfuse reproduce --quick --out paper\n"
       "  semfuse reproduce --seeds 10 --out paper-10\n"
       "  semfuse reproduce --held-out random --out paper-random\n");
-  return {.app = app, .purpose = "reproducing the paper", .run = [options] { return reproduce(*options); }};
+  return {.app = app, .purpose = "reproducing the paper", .run = [options] {
+            return run_in_processes(
+                [&](const std::shared_ptr<Exchange>& exchange) { return reproduce(*options, *exchange); });
+          }};
 }
 
 }  // namespace semfuse

@@ -13,10 +13,13 @@
 #include "interrupt.h"
 #include "io/file.h"
 #include "io/lock_file.h"
+#include "processes.h"
 #include "report/knob_report.h"
+#include "run/shared_run.h"
 #include "semfuse/checkpoint.h"
 #include "semfuse/error.h"
 #include "settings.h"
+#include "study/spread_jobs.h"
 #include "study/sweep_levels.h"
 #include "study_progress.h"
 #include "table.h"
@@ -98,7 +101,40 @@ void say_what_will_not_hold(const std::vector<Knob>& swept, const SweepOptions& 
   for (const std::string& line : inexact_knobs(swept, request)) notify(line);
 }
 
-int run_sweep(const Options& options) {
+// Several processes first leave the levels of single knobs in the folder, each of its own ones; what follows then finds
+// them there. False if one was asked to stop.
+bool spread_sweeps(const LanguageModel& model, const std::vector<std::string>& names, SweepOptions sweep,
+                   std::size_t threads, const fs::path& folder, SweepLevels* all, const InterruptGuard& interrupt,
+                   Exchange& exchange) {
+  sweep.combinations = false;
+  const std::string identity = sweep_identity(model, sweep);
+  const auto path_of = [&](std::size_t job) { return folder / fmt::format("levels-{}.jsonl", job); };
+  const auto run = [&](std::size_t job) -> std::optional<std::string> {
+    SweepLevels own(path_of(job), identity);
+    SweepHooks hooks;
+    hooks.go_on = [&](const SweepProgress&) { return interrupt.signal() == 0; };
+    hooks.known = [&](const std::string& level) {
+      const auto before = all != nullptr ? all->find(level) : std::nullopt;
+      return before ? before : own.find(level);
+    };
+    hooks.measured = [&](const std::string& level, const std::vector<Realised>& realised) {
+      own.keep(level, realised);
+    };
+    return sweep_knobs(model, {names[job]}, sweep, threads, hooks) ? std::optional<std::string>("done") : std::nullopt;
+  };
+  const auto keep = [&](std::size_t job, const std::string&) {
+    std::error_code ignored;
+    if (!fs::exists(path_of(job), ignored)) return;  // All were known, or the folder is on another machine.
+    for (const auto& [level, realised] : parse_sweep_levels(read_text(path_of(job)), identity, path_of(job))) {
+      if (!all->find(level)) all->keep(level, realised);
+    }
+    fs::remove(path_of(job), ignored);
+  };
+  return spread_jobs(exchange, names.size(), run, keep);
+}
+
+int run_sweep(const Options& options, Exchange& exchange) {
+  const bool leads = exchange.rank() == 0;
   SweepOptions sweep;
   sweep.levels = parse_whole_number("--levels", options.levels, 2, 1001).value_or(sweep.levels);
   sweep.n = parse_whole_number("--n", options.n, 1, 10'000'000).value_or(sweep.n);
@@ -124,15 +160,23 @@ int run_sweep(const Options& options) {
   fs::path folder;
   std::optional<LockFile> lock;
   std::optional<SweepLevels> levels;  // What an earlier call measured, and what this one does.
-  if (options.out) {
+  if (exchange.size() > 1 && !options.out)
+    throw Error("a sweep in several processes needs --out, where they leave what they measure");
+  first_then_others(exchange, [&] {
+    if (!options.out) return 0;
     folder = checked_folder(*options.out);
+    if (!leads) return 0;
     std::error_code code;
     fs::create_directories(folder, code);
     if (code) throw Error(fmt::format("{}: cannot create the folder: {}", folder.string(), code.message()));
     lock.emplace(folder / kLock, "sweeping into it");
     levels.emplace(folder / kLevels, sweep_identity(checkpoint.model, sweep));
-  }
-  if (!options.quiet) say_what_will_not_hold(swept, sweep);
+    return 0;
+  });
+  if (!options.quiet && leads) say_what_will_not_hold(swept, sweep);
+  const bool spread = exchange.size() == 1 || spread_sweeps(checkpoint.model, swept_names, sweep, threads, folder,
+                                                            levels ? &*levels : nullptr, interrupt, exchange);
+  if (!leads) return 0;
 
   StudyProgress progress(options.quiet);
   if (levels && levels->size() > 0)
@@ -152,12 +196,13 @@ int run_sweep(const Options& options) {
       levels->keep(level, realised);
     };
   }
-  const std::optional<SweepResult> result = sweep_knobs(checkpoint.model, swept_names, sweep, threads, hooks);
+  std::optional<SweepResult> result;
+  if (spread) result = sweep_knobs(checkpoint.model, swept_names, sweep, threads, hooks);
   progress.clear();
   if (!result) {
     notify(options.out ? "stopped; the same command goes on from the finished levels"
                        : "stopped; with --out DIR a sweep can go on");
-    return 128 + interrupt.signal();
+    return interrupt.exit_code();
   }
   if (options.out) {
     write_atomically(folder / "results.json", sweep_json(knobs, sweep, *result));
@@ -217,7 +262,10 @@ Command sweep_command(CommandLine& program) {
       "  semfuse sweep run\n"
       "  semfuse sweep run --knob polarity --levels 11 --n 1000 --out polarity\n"
       "  semfuse sweep run --all --out knobs\n");
-  return {.app = app, .purpose = "this sweep", .run = [options] { return run_sweep(*options); }};
+  return {.app = app, .purpose = "this sweep", .run = [options] {
+            return run_in_processes(
+                [&](const std::shared_ptr<Exchange>& exchange) { return run_sweep(*options, *exchange); });
+          }};
 }
 
 }  // namespace semfuse
