@@ -54,17 +54,24 @@ std::vector<std::string> strings_of(const nb::list& list) {
   return strings;
 }
 
-CompiledGrammar compiled(const Grammar& grammar, const nb::list& first, const nb::list& later, TokenId end,
-                         TokenId leading_blank) {
+GrammarVocabulary vocabulary_of(const nb::list& first, const nb::list& later, TokenId end, TokenId leading_blank) {
   TokenSurfaces surfaces{
       .first = strings_of(first), .later = strings_of(later), .end = end, .leading_blank = leading_blank};
-  if (surfaces.first.size() != surfaces.later.size() || end < 0 ||
-      static_cast<std::size_t>(end) >= surfaces.first.size()) {
-    throw Error(
-        fmt::format("the end token {} is none of the {} tokens of this vocabulary", end, surfaces.first.size()));
-  }
   const nb::gil_scoped_release released;
-  return CompiledGrammar(grammar, std::move(surfaces));
+  return GrammarVocabulary(std::move(surfaces));
+}
+
+CompiledGrammar compiled(const Grammar& grammar, const GrammarVocabulary& vocabulary) {
+  const nb::gil_scoped_release released;
+  return CompiledGrammar(grammar, vocabulary);
+}
+
+JsonSchemaOptions schema_options(const std::string& whitespace, bool any_order) {
+  using Whitespace = JsonSchemaOptions::Whitespace;
+  if (whitespace == "none") return {.whitespace = Whitespace::none, .any_order = any_order};
+  if (whitespace == "spaced") return {.whitespace = Whitespace::spaced, .any_order = any_order};
+  if (whitespace == "flexible") return {.whitespace = Whitespace::flexible, .any_order = any_order};
+  throw Error(fmt::format("whitespace \"{}\": it is none, spaced or flexible", whitespace));
 }
 
 WordsOfClass words_of(const ModelHandle* model) {
@@ -103,6 +110,18 @@ void bind_grammar(nb::module_& module) {
           "builtin",
           [](std::string_view name, const ModelHandle* model) { return Grammar::builtin(name, words_of(model)); },
           nb::arg("name"), nb::arg("model").none() = nb::none())
+      .def_static(
+          "from_json_schema",
+          [](std::string_view schema, const std::string& whitespace, bool any_order) {
+            const JsonSchemaOptions options = schema_options(whitespace, any_order);
+            const nb::gil_scoped_release released;
+            return Grammar::from_json_schema(schema, "schema", options);
+          },
+          nb::arg("schema"), nb::arg("whitespace"), nb::arg("any_order"))
+      .def_static(
+          "from_regex", [](std::string_view regex) { return Grammar::from_regex(regex); }, nb::arg("regex"),
+          nb::call_guard<nb::gil_scoped_release>())
+      .def_prop_ro("gbnf", &Grammar::gbnf)
       .def(
           "match",
           [](const Grammar& self, std::string_view text) {
@@ -111,9 +130,12 @@ void bind_grammar(nb::module_& module) {
           },
           nb::arg("text"));
   nb::class_<CompiledGrammar>(module, "CompiledGrammar")
-      .def(nb::new_(&compiled), nb::arg("grammar"), nb::arg("first"), nb::arg("later"), nb::arg("end"),
-           nb::arg("leading_blank"))
+      .def(nb::new_(&compiled), nb::arg("grammar"), nb::arg("vocabulary"))
+      .def_prop_ro("promises_end", &CompiledGrammar::promises_end)
       .def_prop_ro("vocab_size", &CompiledGrammar::vocab_size);
+  nb::class_<GrammarVocabulary>(module, "GrammarVocabulary")
+      .def(nb::new_(&vocabulary_of), nb::arg("first"), nb::arg("later"), nb::arg("end"), nb::arg("leading_blank"))
+      .def("__len__", &GrammarVocabulary::size);
   nb::class_<GrammarMatcher>(module, "GrammarMatcher")
       .def(nb::init<const CompiledGrammar&>(), nb::arg("grammar"))
       .def("copy", [](const GrammarMatcher& self) { return GrammarMatcher(self); })
@@ -129,6 +151,11 @@ void bind_grammar(nb::module_& module) {
       .def_prop_ro("num_tokens", &GrammarMatcher::num_tokens)
       .def_prop_ro("can_end", &GrammarMatcher::can_end)
       .def_prop_ro("ended", &GrammarMatcher::ended)
+      .def("forced_text",
+           [](GrammarMatcher& self) {
+             const std::string text = self.forced_text();
+             return nb::bytes(text.data(), text.size());
+           })
       .def("forced_tokens", &GrammarMatcher::forced_tokens)
       .def("expected", &GrammarMatcher::expected, nb::arg("limit"));
   module.def(

@@ -1,4 +1,4 @@
-// A cursor that can go back: where a text stands in a compiled grammar, and where it stood after each of its tokens.
+// A cursor of a compiled grammar as Python holds it.
 #pragma once
 
 #include <cstdint>
@@ -15,39 +15,35 @@ namespace semfuse::python {
 // throw Error in a fork of the process that made it.
 class GrammarMatcher {
  public:
-  explicit GrammarMatcher(const CompiledGrammar& grammar) : grammar_(grammar), places_({grammar.begin()}) {}
+  explicit GrammarMatcher(const CompiledGrammar& grammar)
+      : vocab_size_(grammar.vocab_size()), cursor_(grammar.begin()) {}
 
-  std::size_t vocab_size() const { return grammar_.vocab_size(); }
-  std::size_t num_tokens() const { return places_.size() - 1; }
-
-  std::vector<TokenId> allowed() { return place().allowed().ids(); }
+  std::size_t vocab_size() const { return vocab_size_; }
+  std::size_t num_tokens() { return cursor().tokens().size(); }
+  std::vector<TokenId> allowed() { return cursor().allowed().ids(); }
 
   // Writes a bit a token, set where it is allowed; words past the vocabulary become 0. `words` has room for all.
   void fill(std::span<std::int32_t> words);
 
-  // False, and nothing changes, if the token is not allowed.
+  // False, and nothing changes, if the token is not allowed. Throws Error if it is none of the vocabulary.
   bool advance(TokenId id);
+  void rollback(std::size_t count) { cursor().rollback(count); }
 
-  // Takes back the last tokens. Throws Error if there are fewer.
-  void rollback(std::size_t count);
-
-  bool can_end() { return place().can_end(); }
-  bool ended() { return place().ended(); }
-
-  // Tokens that must come next, one after the other; up to where there is a choice or the text may end.
-  std::vector<TokenId> forced_tokens();
-
-  std::vector<std::string> expected(std::size_t limit) { return place().expected(limit); }
+  bool can_end() { return cursor().can_end(); }
+  bool ended() { return cursor().ended(); }
+  std::string forced_text() { return cursor().forced_text(); }
+  std::vector<TokenId> forced_tokens() { return cursor().forced_tokens(); }
+  std::vector<std::string> expected(std::size_t limit) { return cursor().expected(limit); }
 
  private:
-  GrammarCursor& place() {
+  GrammarCursor& cursor() {
     guard_.check();
-    return places_.back();
+    return cursor_;
   }
 
   ForkGuard guard_;
-  CompiledGrammar grammar_;
-  std::vector<GrammarCursor> places_;  // Never empty.
+  std::size_t vocab_size_;
+  GrammarCursor cursor_;
 };
 
 }  // namespace semfuse::python

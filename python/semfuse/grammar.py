@@ -29,10 +29,11 @@ class Grammar:
     `@class` in GBNF stands for words of a model's lexicon: give the model, or compile by Model.compile().
     """
 
-    __slots__ = ("_kind", "_source", "_parse_cache")
+    __slots__ = ("_any_order", "_kind", "_parse_cache", "_source", "_whitespace")
 
     def __init__(self, gbnf: str | None = None, *, json_schema: str | dict[str, Any] | None = None, regex: str | None = None,
-                 builtin: str | None = None) -> None:
+                 builtin: str | None = None, whitespace: str = "flexible", any_order: bool = False) -> None:
+        """`whitespace` and `any_order` say how JSON of a schema is written: "none", "spaced" or "flexible"; keys in any order."""
         given = {"gbnf": gbnf, "json_schema": json_schema, "regex": regex, "builtin": builtin}
         named = [name for name, value in given.items() if value is not None]
         if len(named) != 1:
@@ -40,6 +41,8 @@ class Grammar:
         self._kind = named[0]
         source = given[self._kind]
         self._source: str = source if isinstance(source, str) else json.dumps(source)
+        self._whitespace = whitespace
+        self._any_order = any_order
         self._parse_cache: _core.Grammar | None = None
         if self._kind == "builtin" or (self._kind == "gbnf" and "@" in self._source):
             return  # Classes of words are a model's: what is wrong shows when it is compiled.
@@ -53,12 +56,17 @@ class Grammar:
         elif self._kind == "builtin":
             parsed = _core.Grammar.builtin(self._source, model)
         elif self._kind == "json_schema":
-            parsed = _core.Grammar.from_json_schema(self._source)
+            parsed = _core.Grammar.from_json_schema(self._source, self._whitespace, self._any_order)
         else:
             parsed = _core.Grammar.from_regex(self._source)
         if model is None:
             self._parse_cache = parsed
         return parsed
+
+    @property
+    def gbnf(self) -> str:
+        """The GBNF that a schema or a regular expression became."""
+        return self._parsed().gbnf
 
     def accepts(self, text: str) -> bool:
         """Whether the text is in the language."""
@@ -77,14 +85,15 @@ class Grammar:
         return CompiledGrammar(self, vocabulary)
 
     def __reduce__(self) -> Any:
-        return (_grammar, (self._kind, self._source))
+        return (_grammar, (self._kind, self._source, self._whitespace, self._any_order))
 
     def __repr__(self) -> str:
         return f"<semfuse.Grammar {self._kind}: {len(self._source)} characters>"
 
 
-def _grammar(kind: str, source: str) -> Grammar:
-    return Grammar(**{kind: source})
+def _grammar(kind: str, source: str, whitespace: str, any_order: bool) -> Grammar:
+    options: dict[str, Any] = {kind: source, "whitespace": whitespace, "any_order": any_order}
+    return Grammar(**options)
 
 
 class CompiledGrammar:
@@ -99,6 +108,11 @@ class CompiledGrammar:
             assert vocabulary is not None
             core = vocabulary._compile(grammar._parsed())
         self._core = core
+
+    @property
+    def promises_end(self) -> bool:
+        """Whether every text of allowed tokens can be completed; False only for some recursive grammars of large vocabularies."""
+        return self._core.promises_end
 
     @property
     def vocab_size(self) -> int:
@@ -143,8 +157,13 @@ class Matcher:
         self._core.rollback(count)
 
     @property
+    def forced(self) -> bytes:
+        """How every text goes on from here, up to the first choice: for jumping forward."""
+        return self._core.forced_text()
+
+    @property
     def forced_tokens(self) -> list[int]:
-        """Tokens that must come next, up to where there is a choice."""
+        """Tokens for that text, but the last one, which a longer one may replace."""
         return self._core.forced_tokens()
 
     @property

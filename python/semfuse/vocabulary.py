@@ -19,7 +19,7 @@ class Vocabulary:
     3
     """
 
-    __slots__ = ("first", "later", "end", "leading_blank")
+    __slots__ = ("first", "later", "end", "leading_blank", "_made")
 
     def __init__(self, later: Sequence[bytes | None], *, end: int, first: Sequence[bytes | None] | None = None,
                  leading_blank: int = -1) -> None:
@@ -33,6 +33,7 @@ class Vocabulary:
             self.later[end] = self.first[end] = None
         self.end = end
         self.leading_blank = leading_blank
+        self._made: _core.GrammarVocabulary | None = None
 
     @classmethod
     def of(cls, tokenizer: Any, *, end: int | None = None) -> Vocabulary:
@@ -52,7 +53,9 @@ class Vocabulary:
             "or a list of bytes and end=")
 
     def _compile(self, grammar: _core.Grammar) -> _core.CompiledGrammar:
-        return _core.CompiledGrammar(grammar, self.first, self.later, self.end, self.leading_blank)
+        if self._made is None:
+            self._made = _core.GrammarVocabulary(self.first, self.later, self.end, self.leading_blank)
+        return _core.CompiledGrammar(grammar, self._made)
 
     def __len__(self) -> int:
         return len(self.later)

@@ -74,21 +74,65 @@ def test_masks_fill_torch_tensors():
     assert bits(mask[0].numpy(), 260) == compiled.matcher().allowed
 
 
+SCHEMA = {"type": "object", "properties": {"name": {"type": "string", "maxLength": 8}, "stars": {"type": "integer", "minimum": 1, "maximum": 5}},
+          "required": ["name", "stars"], "additionalProperties": False}
+
+
+def test_schemas_and_regular_expressions_are_grammars():
+    grammar = Grammar(json_schema=SCHEMA)
+    assert grammar.accepts('{"name": "Bob", "stars": 4}') and not grammar.accepts('{"name": "Bob", "stars": 6}')
+    tight = Grammar(json_schema=json.dumps(SCHEMA), whitespace="none")
+    assert tight.accepts('{"name":"Bob","stars":4}') and not tight.accepts('{"name": "Bob", "stars": 4}')
+    assert not tight.accepts('{"stars":4,"name":"Bob"}')
+    assert Grammar(json_schema=SCHEMA, whitespace="none", any_order=True).accepts('{"stars":4,"name":"Bob"}')
+    number = Grammar(regex="[0-9]{3}-[0-9]{2}")
+    assert number.accepts("123-45") and not number.accepts("123-4")
+    assert Grammar(number.gbnf).accepts("123-45")
+
+
+def test_forced_text_is_found():
+    compiled = Grammar(json_schema=SCHEMA, whitespace="none").compile(LETTERS, end=END)
+    matcher = compiled.matcher()
+    assert matcher.forced == b'{"name":"'
+    for token in matcher.forced_tokens:
+        assert matcher.advance(token)
+    assert matcher.num_tokens > 0 and compiled.promises_end
+
+
+def test_random_texts_of_a_schema_validate():
+    jsonschema = pytest.importorskip("jsonschema", reason="jsonschema is not installed")
+    vocabulary = Vocabulary(LETTERS, end=END)
+    compiled = Grammar(json_schema=SCHEMA, whitespace="spaced").compile(vocabulary)
+    whole = 0
+    for seed in range(30):
+        ids, ended = random_text(compiled, seed)
+        if ended:
+            text = b"".join(LETTERS[i] for i in ids[:-1]).decode("utf-8")
+            jsonschema.validate(json.loads(text), SCHEMA)
+            whole += 1
+    assert whole > 10
+
+
 def test_grammars_pickle():
     compiled = Grammar(ANSWER).compile(LETTERS, end=END)
     again = pickle.loads(pickle.dumps(compiled))
     assert again.matcher().allowed == compiled.matcher().allowed
+    schema = Grammar(json_schema=SCHEMA, whitespace="none")
+    assert pickle.loads(pickle.dumps(schema)).accepts('{"name":"Bob","stars":4}')
     first, second = pickle.loads(pickle.dumps([compiled, Grammar('root ::= "no"').compile(compiled.vocabulary)]))
     assert first.vocabulary is second.vocabulary
 
 
 @pytest.mark.parametrize("make, says", [
     (lambda: Grammar("root ::= ("), "grammar:1:"),
+    (lambda: Grammar(json_schema={"type": "nothing"}), "schema#"),
+    (lambda: Grammar(json_schema={}, whitespace="some"), "none, spaced or flexible"),
+    (lambda: Grammar(regex="(a"), "regex:1:"),
     (lambda: Grammar(), "just one"),
     (lambda: Grammar("x", regex="y"), "just one"),
     (lambda: Grammar(builtin="nothing").compile(LETTERS, end=END), "nothing"),
     (lambda: Grammar(ANSWER).compile(LETTERS), "end="),
-    (lambda: Grammar(ANSWER).compile([b"x", None], end=7), "end token 7"),
+    (lambda: Grammar(ANSWER).compile([b"x", None], end=7), "end"),
     (lambda: Grammar(ANSWER).compile([b"x", None], end=1), "vocabulary"),
     (lambda: Grammar(ANSWER).compile(7), "no vocabulary"),
 ])
@@ -110,7 +154,7 @@ def test_own_models_write_in_the_language(model, text_model):
         assert tokens.advance(token)
 
 
-def random_text(compiled, surfaces, seed):
+def random_text(compiled, seed):
     """Whatever the grammar allows, token by token; the text as the tokens' bytes."""
     draw = random.Random(seed)
     matcher = compiled.matcher()
@@ -139,7 +183,7 @@ def test_tokenizers_of_hugging_face_are_read():
     assert b"".join(vocabulary.later[i] for i in tokenizer.encode(text).ids) == text.encode()
     compiled = Grammar('root ::= "{" ("\\"" [a-z]+ "\\": " [0-9]+)? "}"').compile(vocabulary)
     for seed in range(5):
-        ids, ended = random_text(compiled, vocabulary, seed)
+        ids, ended = random_text(compiled, seed)
         if ended:
             value = json.loads(tokenizer.decode(ids[:-1]))
             assert isinstance(value, dict) and len(value) <= 1
