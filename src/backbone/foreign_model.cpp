@@ -45,13 +45,13 @@ void refuse_known_others(std::span<const std::byte> file, const std::string& ori
   }
 }
 
-ForeignModel open_file(const fs::path& path) {
+ForeignModel open_file(const fs::path& path, bool with_tokenizer) {
   const std::string origin = path.string();
   const auto file = std::make_shared<const MappedFile>(MappedFile::whole(path));
   const std::span<const std::byte> bytes = file->as<std::byte>();
   ForeignModel model;
   if (begins_with(bytes, "GGUF")) {
-    model = parse_gguf_model(bytes, origin);
+    model = parse_gguf_model(bytes, origin, with_tokenizer);
   } else if (has_llama2c_magic(bytes)) {
     model = parse_llama2c(bytes, origin);
   } else {
@@ -99,7 +99,7 @@ ForeignModel open_foreign_model(const fs::path& path, const fs::path& tokenizer)
   const bool in_folder =
       is_folder || (path.extension() == ".safetensors" && fs::exists(path.parent_path() / "config.json", ignored));
   const fs::path folder = is_folder ? path : path.parent_path();
-  ForeignModel model = in_folder ? open_hf_folder(folder) : open_file(path);
+  ForeignModel model = in_folder ? open_hf_folder(folder) : open_file(path, tokenizer.empty());
   model.spec.source = fmt::format("{} {}", model.kind, (is_folder ? path : path.filename()).filename().string());
   if (!tokenizer.empty()) {
     use_tokenizer(model, tokenizer);

@@ -194,7 +194,7 @@ void add_fused(const GgufFile& file, const GgufTensor& tensor, const BackboneSpe
 
 }  // namespace
 
-ForeignModel parse_gguf_model(std::span<const std::byte> bytes, const std::string& origin) {
+ForeignModel parse_gguf_model(std::span<const std::byte> bytes, const std::string& origin, bool with_tokenizer) {
   const GgufFile file(bytes, origin);
   ForeignModel model;
   model.kind = fmt::format("GGUF version {}", file.version());
@@ -209,7 +209,7 @@ ForeignModel parse_gguf_model(std::span<const std::byte> bytes, const std::strin
     if (name.empty()) file.fail(fmt::format("tensor {} is not known", quoted_text(tensor.name)), kNext);
     model.tensors.push_back(foreign_tensor(file, tensor, std::move(name)));
   }
-  model.tokenizer = read_gguf_tokenizer(file);
+  if (with_tokenizer) model.tokenizer = read_gguf_tokenizer(file);
   model.tokenizer_source = model.tokenizer ? "inside the file" : "the file has none";
   return model;
 }

@@ -10,7 +10,8 @@
 
 namespace semfuse {
 
-// Of a whole file, which must outlive the model. Throws Error.
-ForeignModel parse_gguf_model(std::span<const std::byte> file, const std::string& origin);
+// Of a whole file, which must outlive the model. With `with_tokenizer` false the tokenizer inside is passed over,
+// whatever it is. Throws Error.
+ForeignModel parse_gguf_model(std::span<const std::byte> file, const std::string& origin, bool with_tokenizer = true);
 
 }  // namespace semfuse

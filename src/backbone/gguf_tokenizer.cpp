@@ -58,7 +58,7 @@ class Reader {
     if (model == "llama") return read_spm();
     if (model == "gpt2") return read_bpe();
     file_.fail(fmt::format("has the tokenizer {}", quoted_text(model)),
-               "gpt2 (BPE) and llama (SentencePiece) can be read");
+               "gpt2 (BPE) and llama (SentencePiece) can be read; or give another by --tokenizer");
   }
 
  private:
@@ -86,7 +86,7 @@ class Reader {
       for (const NamedSplit& s : kSplits) known.push_back(s.name);
       file_.fail(name.empty() ? "does not say how text is cut (tokenizer.ggml.pre)"
                               : fmt::format("cuts text as {} (tokenizer.ggml.pre)", quoted_text(name)),
-                 fmt::format("these can be read: {}", fmt::join(known, ", ")));
+                 fmt::format("these can be read: {}; or give another by --tokenizer", fmt::join(known, ", ")));
     }
     if (split->single_digits) parts.patterns.emplace_back(R"(\p{N})");
     parts.patterns.emplace_back(split->pattern);

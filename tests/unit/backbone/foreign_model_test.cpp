@@ -263,6 +263,19 @@ TEST(Gguf, RefusesByName) {
               HasSubstr("\"viking\""));
 }
 
+TEST(Gguf, TakesATokenizerFromElsewhere) {
+  const TemporaryFolder folder;
+  write_file(folder / "model",
+             llama_gguf(0).text("tokenizer.ggml.model", "bert").texts("tokenizer.ggml.tokens", {"a"}).build());
+  write_file(
+      folder / "tokenizer.json",
+      R"({"added_tokens":[],"pre_tokenizer":{"type":"ByteLevel"},"model":{"type":"BPE","vocab":{"a":0,"b":1},"merges":[]}})");
+  const ForeignModel model = open_foreign_model(folder / "model", folder / "tokenizer.json");
+  ASSERT_TRUE(model.tokenizer);
+  EXPECT_EQ(model.tokenizer->encode("ba").size(), 2U);
+  EXPECT_EQ(model.tokenizer_source, "tokenizer.json");
+}
+
 // Counts and lengths as large as they can be must not be believed.
 TEST(Gguf, BelievesNoCount) {
   const TemporaryFolder folder;
