@@ -14,7 +14,6 @@ from llama_speed import Context
 import llama_cpp
 
 WINDOW = 512
-PROMPTS = 20
 TOKENS = 64
 
 
@@ -69,6 +68,7 @@ def main():
     parser.add_argument("--model", required=True)
     parser.add_argument("--bytes", type=int, default=60_000)
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--prompts", type=int, default=20)
     arguments = parser.parse_args()
     with open(arguments.text, encoding="utf-8") as file:
         text = file.read(arguments.bytes)
@@ -85,8 +85,8 @@ def main():
         ours = score("--file", file.name, "--window", str(WINDOW))
     size = len(text.encode()) * numpy.log(2)
     result = {"same_ids": ours["ids"] == ids, "ours": sum(ours["nll"]) / size, "llama": nll_of(context, ids) / size,
-              "prompts": PROMPTS, "same": 0, "first_differences": []}
-    lines = [line.strip() for line in text.splitlines() if len(line.split()) > 12][:PROMPTS]
+              "prompts": arguments.prompts, "same": 0, "first_differences": []}
+    lines = [line.strip() for line in text.splitlines() if len(line.split()) > 12][:arguments.prompts]
     for line in lines:
         prompt = " ".join(line.split()[:12])
         ids = tokens_of(context, prompt)

@@ -4,6 +4,7 @@
 """
 import argparse
 import json
+import os
 import resource
 import time
 
@@ -34,6 +35,7 @@ class Context:
     def __init__(self, path, threads, streams):
         llama_cpp.llama_backend_init()
         options = llama_cpp.llama_model_default_params()
+        options.use_extra_bufts = os.environ.get("LLAMA_REPACK", "1") == "1"
         self.model = llama_cpp.llama_model_load_from_file(path.encode(), options)
         settings = llama_cpp.llama_context_default_params()
         settings.n_ctx = 512 * streams
