@@ -52,6 +52,7 @@ class Reader {
   ForeignParts read(std::string_view model) {
     const auto tokens = file_.texts("tokenizer.ggml.tokens");
     if (!tokens) file_.fail("has no tokenizer.ggml.tokens", kAgain);
+    if (tokens->size() > kMaxTokenizerSize) file_.fail(fmt::format("has {} tokens", tokens->size()), kAgain);
     tokens_ = *tokens;
     types_ = file_.numbers("tokenizer.ggml.token_type").value_or(std::vector<double>(tokens_.size(), 1));
     if (types_.size() != tokens_.size()) file_.fail("has not as many token types as tokens", kAgain);

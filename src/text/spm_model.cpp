@@ -118,6 +118,7 @@ ForeignParts parse_spm_model(std::span<const std::byte> file, std::string_view o
   Message message(file, origin);
   for (Field field; message.next(field);) {
     if (field.number == 1) pieces.push_back(read_piece(field.bytes, origin));
+    if (pieces.size() > kMaxTokenizerSize) message.fail("has too many pieces", "this is no SentencePiece model");
     if (field.number == 2) trainer = field.bytes;
     if (field.number == 3) normaliser = field.bytes;
   }

@@ -123,6 +123,7 @@ ForeignParts parse_llama2c_tokenizer(std::span<const std::byte> file, std::strin
     }
     piece.text = reader.text(static_cast<std::size_t>(length), "a token");
     pieces.push_back(std::move(piece));
+    if (pieces.size() > kMaxTokenizerSize) reader.fail("has too many tokens", "this is no tokenizer.bin");
   }
   if (pieces.size() < 4) reader.fail(fmt::format("has {} tokens", pieces.size()), "this is no tokenizer.bin");
   const bool bare_bytes = has_bare_bytes(pieces);
