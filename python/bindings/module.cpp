@@ -3,6 +3,7 @@
 
 NB_MODULE(_core, module) {
   using namespace semfuse::python;
+  nanobind::set_leak_warnings(false);  // A model that a notebook still holds when Python ends is no fault.
   module.doc() = "The C++ library behind the package semfuse. Use the package: this module may change.";
   bind_error(module);
   bind_tokenizer(module);
