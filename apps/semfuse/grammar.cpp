@@ -91,13 +91,17 @@ void check(const Options& options, Report& report) {
     for (const RuleSetting& setting : grammar.settings()) settings.push_back(setting.knob + '=' + setting.value);
     report.object["settings"] = std::move(settings);
   }
+  std::string promise;
   if (checkpoint) {
-    static_cast<void>(CompiledGrammar(grammar, token_surfaces(checkpoint->model)));  // Throws if it cannot.
+    const CompiledGrammar compiled(grammar, token_surfaces(checkpoint->model));  // Throws if it cannot.
+    report.object["promises_end"] = compiled.promises_end();
+    if (!compiled.promises_end()) promise = ", but a text may come to where no token goes on";
     rule_settings(grammar, checkpoint->model.options().knobs);
   }
-  report.text = fmt::format(
-      "{}: well formed{}{}\n", printable(options.grammar), checkpoint ? "; the model's vocabulary can complete it" : "",
-      checkpoint && !grammar.settings().empty() ? "; the model can be asked for its settings" : "");
+  report.text =
+      fmt::format("{}: well formed{}{}{}\n", printable(options.grammar),
+                  checkpoint ? "; the model's vocabulary can complete it" : "", promise,
+                  checkpoint && !grammar.settings().empty() ? "; the model can be asked for its settings" : "");
   for (const std::string& sentence : options.sentences) {
     const Grammar::Match match = grammar.match(sentence);
     report.all_accepted = report.all_accepted && match.accepted;

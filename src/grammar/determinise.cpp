@@ -1,7 +1,6 @@
 #include "grammar/determinise.h"
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <unordered_map>
 #include <utility>
@@ -76,7 +75,6 @@ class Determiniser {
     const Subset& subset = *subsets_[index];
     std::map<std::uint32_t, Subset> calls;
     std::vector<RuleNfa::Edge> edges;
-    std::array<bool, 257> cuts{};
     RuleAutomaton::State state;
     for (const std::uint32_t member : subset) {
       state.accepting |= member == rule_.accept;
@@ -86,30 +84,36 @@ class Determiniser {
           calls[edge.rule].push_back(edge.target);
         } else if (edge.kind == RuleNfa::EdgeKind::bytes) {
           edges.push_back(edge);
-          cuts[edge.low] = true;
-          cuts[edge.high + 1u] = true;
         }
       }
     }
-    add_byte_edges(edges, cuts, state);
+    add_byte_edges(edges, state);
     for (auto& [rule, targets] : calls) state.calls.push_back({rule, find(std::move(targets))});
     result_.states[index] = std::move(state);
   }
 
   // Between two cuts all bytes have the same targets.
-  void add_byte_edges(const std::vector<RuleNfa::Edge>& edges, const std::array<bool, 257>& cuts,
-                      RuleAutomaton::State& state) {
-    std::array<std::uint32_t, 257> interval_of{};
-    std::vector<std::uint32_t> begins;
-    for (std::uint32_t byte = 0; byte <= 256; ++byte) {
-      if (cuts[byte]) begins.push_back(byte);
-      interval_of[byte] = begins.empty() ? 0 : static_cast<std::uint32_t>(begins.size() - 1);
+  void add_byte_edges(const std::vector<RuleNfa::Edge>& edges, RuleAutomaton::State& state) {
+    if (edges.size() == 1) {
+      append(state, {.low = edges[0].low,
+                     .high = edges[0].high,
+                     .target = find({edges[0].target}),
+                     .contexts = edges[0].contexts});
+      return;
     }
+    std::vector<std::uint32_t> begins;
+    for (const RuleNfa::Edge& edge : edges) {
+      begins.push_back(edge.low);
+      begins.push_back(edge.high + 1u);
+    }
+    std::sort(begins.begin(), begins.end());
+    begins.erase(std::unique(begins.begin(), begins.end()), begins.end());
     if (begins.empty()) return;
     std::vector<Subset> targets(begins.size());
     std::vector<ContextSet> contexts(begins.size());
     for (const RuleNfa::Edge& edge : edges) {
-      for (std::uint32_t i = interval_of[edge.low]; i <= interval_of[edge.high]; ++i) {
+      auto i = static_cast<std::size_t>(std::lower_bound(begins.begin(), begins.end(), edge.low) - begins.begin());
+      for (; begins[i] <= edge.high; ++i) {
         targets[i].push_back(edge.target);
         contexts[i] |= edge.contexts;
       }

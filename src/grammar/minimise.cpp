@@ -83,23 +83,56 @@ class Partition {
   }
 
   std::vector<std::uint32_t> signature(std::uint32_t index) const {
-    const State state = with_targets(automaton_.states[index], class_of_);
-    std::vector<std::uint32_t> words = {state.accepting ? 1u : 0u};
+    std::vector<std::uint32_t> words;
+    write_signature(index, words);
+    return words;
+  }
+
+  // What with_targets() would make of the state, as words.
+  void write_signature(std::uint32_t index, std::vector<std::uint32_t>& words) const {
+    const State& state = automaton_.states[index];
+    words.clear();
+    words.reserve(2 + 3 * state.bytes.size() + 2 * state.calls.size());
+    words.push_back(state.accepting ? 1u : 0u);
+    const RuleAutomaton::ByteEdge* last = nullptr;
     for (const RuleAutomaton::ByteEdge& edge : state.bytes) {
-      words.push_back(static_cast<std::uint32_t>(edge.low) << 8 | edge.high);
-      words.push_back(edge.target);
-      words.push_back(edge.contexts);
+      const std::uint32_t target = class_of_[edge.target];
+      const bool joins = last != nullptr && last->high + 1 == edge.low && last->contexts == edge.contexts &&
+                         words[words.size() - 2] == target;
+      if (joins) {
+        words[words.size() - 3] = (words[words.size() - 3] & 0xFF00) | edge.high;
+      } else {
+        words.insert(words.end(), {static_cast<std::uint32_t>(edge.low) << 8 | edge.high, target, edge.contexts});
+      }
+      last = &edge;
     }
     words.push_back(0xFFFFFFFF);  // No edge of bytes begins so.
-    for (const RuleAutomaton::CallEdge& edge : state.calls) {
-      words.push_back(edge.rule);
-      words.push_back(edge.target);
-    }
-    return words;
+    for (const RuleAutomaton::CallEdge& edge : state.calls)
+      words.insert(words.end(), {edge.rule, class_of_[edge.target]});
+  }
+
+  // One state may differ from the rest of its class: the case of long chains.
+  bool is_like_the_rest(const Class& group) {
+    marked_[elements_[group.begin]] = false;
+    write_signature(elements_[group.begin], one_);
+    write_signature(elements_[group.begin + 1], other_);
+    return one_ == other_;
+  }
+
+  void split_off_first(std::uint32_t index) {
+    const std::uint32_t state = elements_[classes_[index].begin++];
+    class_of_[state] = static_cast<std::uint32_t>(classes_.size());
+    classes_.push_back({.begin = place_[state], .end = place_[state] + 1});
+    for (std::uint32_t e = before_first_[state]; e < before_first_[state + 1]; ++e) mark(before_[e]);
   }
 
   void split(std::uint32_t index) {
     const Class group = classes_[index];
+    if (group.num_marked == 1 && group.end - group.begin > 1) {
+      classes_[index].num_marked = 0;
+      if (!is_like_the_rest(group)) split_off_first(index);
+      return;
+    }
     const std::uint32_t end_marked = group.begin + group.num_marked;
     std::unordered_map<std::vector<std::uint32_t>, std::uint32_t, HashWords> part_of;
     std::vector<std::vector<std::uint32_t>> parts;
@@ -161,6 +194,8 @@ class Partition {
   std::vector<bool> marked_;
   std::vector<Class> classes_;
   std::vector<std::uint32_t> open_;  // Classes with marked states.
+  std::vector<std::uint32_t> one_;   // Signatures, for their memory.
+  std::vector<std::uint32_t> other_;
   std::vector<std::uint32_t> before_first_;
   std::vector<std::uint32_t> before_;  // Sources of the edges into each state.
 };

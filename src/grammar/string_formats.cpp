@@ -38,6 +38,7 @@ std::vector<Format> make_formats() {
   }
   const std::string label = "[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?";
   const std::string hostname = group(fmt::format("{0}(?:\\.{0}){{0,30}}", label));
+  const std::string free_label = "[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?";
   const std::string atom = "[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+";
   const std::string uri_character = "(?:[A-Za-z0-9._~!$&'()*+,;=:@-]|%[0-9A-Fa-f]{2})";
   const std::string authority = fmt::format(
@@ -56,7 +57,8 @@ std::vector<Format> make_formats() {
           {"date-time", fmt::format("{}[Tt]{}", date, time)},
           {"duration", fmt::format("P(?:{0}(?:{1})?|{1}|\\d+W)", amount, clock)},
           {"uuid", "[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}"},
-          {"email", fmt::format("{0}(?:\\.{0})*@{1}", atom, hostname)},
+          // Labels of a domain without their limit, which would be thousands of states.
+          {"email", fmt::format("{0}(?:\\.{0})*@{1}(?:\\.{1})*", atom, free_label)},
           {"hostname", hostname},
           {"ipv4", ipv4},
           {"ipv6", ipv6},

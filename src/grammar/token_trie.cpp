@@ -54,27 +54,22 @@ void TokenTrie::find_groups() {
   constexpr std::uint32_t kMostHeight = 0xFFFF;
   groups_below_.assign(nodes_.size(), 0);
   heights_.assign(nodes_.size(), 0);
+  std::vector<OpenCharacter> open;
   for (auto node = static_cast<std::uint32_t>(size()); node-- > 0;) {
     for (std::uint32_t child = node + 1; child < nodes_[node].end; child = nodes_[child].end) {
       groups_below_[node] |= kGroupOfByte[nodes_[child].byte] | (groups_below_[child] & ~kNotText);
       heights_[node] = static_cast<std::uint16_t>(
           std::min(kMostHeight, std::max<std::uint32_t>(heights_[node], heights_[child] + 1u)));
     }
-    if ((groups_below_[node] & kWideBytes) != 0 && !begins_with_text(node)) groups_below_[node] |= kNotText;
+    if ((groups_below_[node] & kWideBytes) != 0 && !begins_with_text(node, open)) groups_below_[node] |= kNotText;
   }
 }
 
 // Whether what follows a node is valid UTF-8, but for a last character that may be cut off.
-bool TokenTrie::begins_with_text(std::uint32_t node) const {
-  struct Place {
-    std::uint32_t node;
-    std::uint32_t low;  // Of the byte that may follow.
-    std::uint32_t high;
-    std::uint32_t left;  // Bytes of the character that is open.
-  };
-  std::vector<Place> open = {{node, 0, 0, 0}};
+bool TokenTrie::begins_with_text(std::uint32_t node, std::vector<OpenCharacter>& open) const {
+  open.assign(1, {node, 0, 0, 0});
   while (!open.empty()) {
-    const Place place = open.back();
+    const OpenCharacter place = open.back();
     open.pop_back();
     for (std::uint32_t child = place.node + 1; child < nodes_[place.node].end; child = nodes_[child].end) {
       const std::uint32_t byte = nodes_[child].byte;

@@ -59,7 +59,13 @@ class TokenTrie {
 
  private:
   void find_groups();
-  bool begins_with_text(std::uint32_t node) const;
+  struct OpenCharacter {
+    std::uint32_t node;
+    std::uint32_t low;  // Of the byte that may follow.
+    std::uint32_t high;
+    std::uint32_t left;  // Bytes of the character that is open.
+  };
+  bool begins_with_text(std::uint32_t node, std::vector<OpenCharacter>& open) const;
 
   std::vector<Node> nodes_;  // And one past the end.
   std::vector<TokenId> tokens_;
