@@ -122,7 +122,8 @@ std::string gbnf_characters(const std::vector<CodePointRange>& ranges) {
   std::string text = "[";
   for (const CodePointRange& range : ranges) {
     text += class_character(range.low);
-    if (range.high > range.low) text += (range.high > range.low + 1 ? "-" : "") + class_character(range.high);
+    if (range.high > range.low + 1) text += '-';
+    if (range.high > range.low) text += class_character(range.high);
   }
   return text + "]";
 }
