@@ -8,9 +8,12 @@
 #include <optional>
 
 #include "command.h"
+#include "config/data_tables.h"
 #include "data/builtin_corpora.h"
 #include "interrupt.h"
 #include "io/quoted_text.h"
+#include "judge_option.h"
+#include "run/run_judge.h"
 #include "semfuse/assembly.h"
 #include "semfuse/checkpoint.h"
 #include "semfuse/error.h"
@@ -37,6 +40,8 @@ struct Options {
   std::optional<std::string> learning_rate;
   std::optional<std::string> seed;
   std::optional<std::string> threads;
+  std::optional<std::string> judge;
+  std::optional<std::string> patience;
   bool quiet = false;
 };
 
@@ -70,6 +75,23 @@ Knob knob_of(const std::string& text, const LanguageModel& model) {
   return knob;
 }
 
+// Who says what came of texts that the model writes under the head: the judge that is named, the run's own, or one that
+// learns from the same labelled texts. Null: nobody can.
+std::unique_ptr<Judge> find_judge(const Options& options, const DataOptions& files, const Knob& knob,
+                                  const InterruptGuard& interrupt) {
+  if (options.judge) return open_judge(*options.judge, options.patience, knob, interrupt);
+  if (!knob.of_column) return nullptr;
+  if (std::optional<LinearJudge> kept = find_run_judge(options.run, knob))
+    return std::make_unique<LinearJudge>(std::move(*kept));
+  const TrainedJudge trained = train_judge(read_labelled_texts(
+      {files.train.begin(), files.train.end()},
+      {.text_column = files.text, .columns = {}, .skip_bad = files.skip_bad, .table = table_options(files)}, knob, {}));
+  const std::string doubts = judge_doubts(knob, trained.quality);
+  if (doubts.empty()) return std::make_unique<LinearJudge>(trained.judge);
+  notify(printable(fmt::format("the head learns from texts of people alone: {}; name a judge with --judge", doubts)));
+  return nullptr;
+}
+
 int train(const Options& options) {
   constexpr std::uint64_t kMost = 1'000'000'000;
   std::error_code ignored;
@@ -99,6 +121,13 @@ int train(const Options& options) {
   double loss = 0.0;
   StudyProgress progress(options.quiet);
   const InterruptGuard interrupt;
+  std::unique_ptr<Judge> judge;
+  if (method == SteeringMethod::value) {
+    judge = find_judge(options, files, knob, interrupt);
+  } else if (options.judge) {
+    throw Error(fmt::format("--method {} does not read --judge; leave it out", to_string(method)));
+  }
+  if (judge) training.judge = [&](std::span<const std::string> texts) { return judge->judge(texts); };
   training.on_step = [&](std::uint64_t step, std::uint64_t steps, double of_step) {
     loss += (of_step - loss) / static_cast<double>(std::min<std::uint64_t>(step, 50));
     progress.show(fmt::format("step {} of {}, loss {:.4f}", step, steps, loss),
@@ -150,6 +179,14 @@ Command steer_command(CommandLine& program) {
   trains->add_option("--seed", options->seed, "Decides first weights and order of the texts (1)")->type_name("N");
   trains->add_option("--threads", options->threads, "The result is the same for any number (one for each processor)")
       ->type_name("N");
+  trains
+      ->add_option("--judge", options->judge,
+                   "Who says what texts that the model writes under a value head came to: a judge's file, or a command "
+                   "that reads a text a line and writes a probability a line (default: the run's own, or one that is "
+                   "trained on the same texts)")
+      ->type_name("JUDGE");
+  trains->add_option("--judge-timeout", options->patience, "Seconds that a command may take at a time (600)")
+      ->type_name("S");
   trains->add_flag("--quiet", options->quiet, "Show no progress");
   const char* examples =
       "Examples:\n"

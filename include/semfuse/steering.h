@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -50,12 +51,20 @@ struct SteeringHead {
 // Of the weights and tokens of a model.
 std::string steering_fingerprint(const LanguageModel& model);
 
+// A judge says of texts how much they are what is wanted, a number for each.
+using TextJudge = std::function<std::vector<double>(std::span<const std::string> texts)>;
+
 struct SteeringTraining {
   std::uint64_t steps = 0;      // 0: four visits of each text that has a label, from 100 to 2000 steps.
   std::size_t batch = 192;      // Texts a step.
   double learning_rate = 4e-3;  // At the first step; falls to 0 in a straight line.
   std::uint64_t seed = 1;
   std::size_t threads = 0;  // 0: one for each processor; the result is the same.
+  // How probable the label is of a text. With it a value head also learns from texts that it has a part in: the model
+  // writes under it, from beginnings of the opposite label too, and the judge says what came of that. Without, it knows
+  // texts of people alone, and overrates what it writes against its beginning.
+  TextJudge judge = {};
+  std::size_t written = 6000;  // Texts that are written each time; as many as have a label, at most.
   // Told after each of the steps; false stops the training with an Error.
   std::function<bool(std::uint64_t step, std::uint64_t steps, double loss)> on_step = {};
 };
@@ -78,18 +87,16 @@ std::shared_ptr<const LogitSource> steering_source(const LanguageModel& model, c
                                                    double strength);
 
 // GeDi: how probable the text is where `knob_model` is asked for `target` of a probability knob, against where it is
-// asked for the opposite, to the power `strength`. Null: the generator's own model.
+// asked for the opposite, to the power `strength`. Null: the generator's own model. The log-odds are those of the whole
+// text by Bayes' rule, or, with a `scale`, times that over its number of tokens, as the paper has them.
 std::shared_ptr<const LogitSource> posterior_source(std::shared_ptr<const LanguageModel> knob_model,
                                                     const LanguageModel& model, const std::string& knob, double target,
-                                                    double strength);
+                                                    double strength, std::optional<double> scale = std::nullopt);
 
 // DExperts: logits of the model + strength · (expert - anti-expert). Throws Error if they have other tokens.
 std::shared_ptr<const LogitSource> experts_source(const LanguageModel& model,
                                                   std::shared_ptr<const LanguageModel> expert,
                                                   std::shared_ptr<const LanguageModel> anti, double strength);
-
-// A judge says of texts how much they are what is wanted, a number for each.
-using TextJudge = std::function<std::vector<double>(std::span<const std::string> texts)>;
 
 // The classifier of a fudge head as a judge: the log-odds of `target`, 1 or 0. `model` must outlive it. Throws Error if
 // the head is of another kind or model.

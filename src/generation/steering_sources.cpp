@@ -49,8 +49,8 @@ class ExpertsText : public TextState {
 class PosteriorText : public TextState {
  public:
   PosteriorText(const ReadModel* model, const std::vector<float>& yes, const std::vector<float>& no, double target,
-                double strength)
-      : model_(model), yes_(yes), no_(no), target_(target), strength_(strength) {}
+                double strength, std::optional<double> scale)
+      : model_(model), yes_(yes), no_(no), target_(target), strength_(strength), scale_(scale) {}
 
   void add_readings(std::span<const TokenId> tokens, const RequestRows::Asked& asked,
                     std::vector<Reading>& readings) override {
@@ -74,8 +74,11 @@ class PosteriorText : public TextState {
     ratios_.resize(logits.size());
     log_ratios(words_of(yes.next()), words_of(no.next()), words_of(std::span(ratios_)));
     z_.resize(logits.size() - Vocabulary::kEos);
-    posterior_log_odds(words_of(std::span<const float>(ratios_)), so_far_, num_read_, z_);
-    tilt_by_value(words_of(logits), z_, target_, 0.5, strength_);
+    posterior_log_odds(words_of(std::span<const float>(ratios_)), so_far_, num_read_, z_,
+                       scale_.value_or(static_cast<double>(num_read_)));
+    // As published, <eos> like any other.
+    tilt_logits(words_of(logits).data(), z_.data(), z_.size(), static_cast<float>(2.0 * target_),
+                static_cast<float>(2.0 - 2.0 * target_), static_cast<float>(strength_));
   }
 
  private:
@@ -88,6 +91,7 @@ class PosteriorText : public TextState {
   const std::vector<float>& no_;
   double target_;
   double strength_;
+  std::optional<double> scale_;
   std::size_t num_read_ = 0;   // Tokens of the text when it was last combined,
   double so_far_ = 0.0;        // ln of their likelihoods' ratio,
   std::vector<float> ratios_;  // and what each token adds that comes next.
@@ -153,10 +157,11 @@ void log_ratios(std::span<const float> yes, std::span<const float> no, std::span
   }
 }
 
-void posterior_log_odds(std::span<const float> ratios, double so_far, std::size_t num_tokens, std::span<float> z) {
+void posterior_log_odds(std::span<const float> ratios, double so_far, std::size_t num_tokens, std::span<float> z,
+                        double scale) {
   assert(ratios.size() == z.size());
   for (std::size_t i = 0; i < z.size(); ++i) {
-    z[i] = static_cast<float>((so_far + ratios[i]) / static_cast<double>(num_tokens));
+    z[i] = static_cast<float>((so_far + ratios[i]) * scale / static_cast<double>(num_tokens));
   }
 }
 
@@ -165,7 +170,7 @@ std::unique_ptr<TextState> ExpertsSource::open(const ReadModel&, const Generatio
 }
 
 std::unique_ptr<TextState> PosteriorSource::open(const ReadModel&, const GenerationRequest&) const {
-  return std::make_unique<PosteriorText>(model_.get(), yes_, no_, target_, strength_);
+  return std::make_unique<PosteriorText>(model_.get(), yes_, no_, target_, strength_, scale_);
 }
 
 FudgeSource::FudgeSource(const LanguageModel& model, const SteeringHead& head, double target, double strength)
@@ -219,7 +224,7 @@ std::shared_ptr<const LogitSource> steering_source(const LanguageModel& model, c
 
 std::shared_ptr<const LogitSource> posterior_source(std::shared_ptr<const LanguageModel> knob_model,
                                                     const LanguageModel& model, const std::string& knob, double target,
-                                                    double strength) {
+                                                    double strength, std::optional<double> scale) {
   require_strength(strength);
   require_target(knob, target);
   if (knob_model != nullptr) require_same_tokens(model, *knob_model, "gedi: the model that is asked");
@@ -228,7 +233,7 @@ std::shared_ptr<const LogitSource> posterior_source(std::shared_ptr<const Langua
     return request_row(knobs, std::vector<KnobSetting>{{.knob = knob, .values = {value}}});
   };
   auto read = knob_model != nullptr ? std::make_shared<const ReadModel>(std::move(knob_model)) : nullptr;
-  return std::make_shared<PosteriorSource>(std::move(read), row(1.0), row(0.0), target, strength);
+  return std::make_shared<PosteriorSource>(std::move(read), row(1.0), row(0.0), target, strength, scale);
 }
 
 std::shared_ptr<const LogitSource> experts_source(const LanguageModel& model,

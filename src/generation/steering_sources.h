@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -28,16 +29,22 @@ class ExpertsSource : public LogitSource {
 
 // GeDi. How much more probable each token is in one reading than in another, as a logarithm;
 void log_ratios(std::span<const float> yes, std::span<const float> no, std::span<float> ratios);
-// and the log-odds that the text is of the one kind if that token comes next: those of its likelihoods, divided by the
-// number of tokens. `so_far` is the sum of the ratios of the text itself.
-void posterior_log_odds(std::span<const float> ratios, double so_far, std::size_t num_tokens, std::span<float> z);
+// and the log-odds that the text is of the one kind if that token comes next: those of its likelihoods, times `scale`
+// over the number of tokens. `so_far` is the sum of the ratios of the text itself.
+void posterior_log_odds(std::span<const float> ratios, double so_far, std::size_t num_tokens, std::span<float> z,
+                        double scale = 1.0);
 
 class PosteriorSource : public LogitSource {
  public:
   // Rows of the model that is asked for both ends of a knob; null: the generator's own.
   PosteriorSource(std::shared_ptr<const ReadModel> model, std::vector<float> yes, std::vector<float> no, double target,
-                  double strength)
-      : model_(std::move(model)), yes_(std::move(yes)), no_(std::move(no)), target_(target), strength_(strength) {}
+                  double strength, std::optional<double> scale)
+      : model_(std::move(model)),
+        yes_(std::move(yes)),
+        no_(std::move(no)),
+        target_(target),
+        strength_(strength),
+        scale_(scale) {}
   std::unique_ptr<TextState> open(const ReadModel& model, const GenerationRequest& request) const override;
 
  private:
@@ -46,6 +53,7 @@ class PosteriorSource : public LogitSource {
   std::vector<float> no_;
   double target_;
   double strength_;
+  std::optional<double> scale_;
 };
 
 // FUDGE: as the value head, by a classifier of its own.

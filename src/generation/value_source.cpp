@@ -121,12 +121,13 @@ void tilt_by_value(std::span<float> logits, std::span<const float> z, double tar
     for (std::size_t k = 0; k < ends.size(); ++k) logits[ends[k]] = of_ends[k];
     better = std::min(better, std::isinf(best) ? kLeast : sure(side * best));
   }
+  const auto fall = [&](float log_odds) {
+    const double by = kEndStrength * strength * std::log(std::max(sure(log_odds), kLeast) / better);
+    return static_cast<float>(std::clamp(by, -kMostFall, 0.0));
+  };
   tilt_logits(words.data(), z.data() + 1, words.size(), static_cast<float>(yes), static_cast<float>(no),
               static_cast<float>(strength));
-  for (const std::size_t i : ends) {
-    const double fall = kEndStrength * strength * std::log(std::max(sure(z[i]), kLeast) / better);
-    logits[i] += static_cast<float>(std::clamp(fall, -kMostFall, 0.0));
-  }
+  for (const std::size_t i : ends) logits[i] += fall(z[i]);
   const float after = log_sum_exp(words.data(), words.size());
   const auto [last_after, others_after] = shares(after);
   const double shift = static_cast<double>(before) - after;
@@ -135,6 +136,7 @@ void tilt_by_value(std::span<float> logits, std::span<const float> z, double tar
   const auto shift_others = static_cast<float>(shift + (rises ? std::log(others_before / others_after) : 0.0));
   for (const std::size_t i : ends) logits[i] += shift_last - shift_others;
   for (float& logit : words) logit += shift_others;
+  if (!ends.empty()) logits[0] += fall(z[0]);
 }
 
 void TiltedText::add_readings(std::span<const TokenId>, const RequestRows::Asked& asked,

@@ -37,7 +37,8 @@ class ValueReader {
 // its probability. Tokens that mostly come last (`ends`, their places in `logits`) get no more than they had
 // together: a text that ends runs no more risk, which is no reason to end it. Where the text is not yet surely what is
 // wanted and going on may make it so, they fall by eight times the strength more: a word can be made good while the
-// text goes on, its end cannot.
+// text goes on, its end cannot. So does <eos> then, if there are such tokens: a prompt may be a whole text of the
+// opposite kind.
 void tilt_by_value(std::span<float> logits, std::span<const float> z, double target, double share, double strength,
                    std::span<const std::size_t> ends = {});
 

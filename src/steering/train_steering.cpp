@@ -2,15 +2,32 @@
 
 #include <algorithm>
 #include <cmath>
+#include <deque>
+#include <numeric>
 
+#include "core/random.h"
 #include "semfuse/error.h"
 #include "steering/frozen_states.h"
 #include "steering/head_training.h"
+#include "steering/written_texts.h"
 #include "training/adamw.h"
 
 namespace semfuse {
 
 namespace {
+
+// Texts are written, judged and learned from so many times, each in so many steps of a hundred of the first training
+// and at this share of its rate.
+constexpr std::size_t kRounds = 2;
+constexpr std::uint64_t kRoundPart = 50;
+constexpr double kRoundRate = 0.5;
+constexpr std::uint64_t kOfWritten = std::uint64_t{1} << 60;  // Draws of the texts of these steps count from here.
+
+std::vector<std::size_t> indices(std::size_t size) {
+  std::vector<std::size_t> all(size);
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  return all;
+}
 
 std::unique_ptr<HeadTraining> training_of(SteeringMethod method, const InferenceWeights& weights) {
   switch (method) {
@@ -78,31 +95,59 @@ SteeringHead train_steering(const LanguageModel& model, const Dataset& dataset, 
   const std::unique_ptr<HeadTraining> head = training_of(method, states.weights());
   ParameterBlock weights(head->layout());
   head->initialise(training.seed, weights);
-  AdamW optimizer(head->layout(), {.weight_decay = 0.0, .clip_norm = 1.0});
+  const bool keeps_ends = method == SteeringMethod::value || method == SteeringMethod::fudge;
+  const auto result = [&] {
+    SteeringHead made{
+        .method = method, .knob = knob, .share = share, .model = steering_fingerprint(model), .tensors = {}};
+    for (const ParameterInfo& info : head->layout().entries()) {
+      const float* numbers = weights.vector(info);
+      made.tensors.push_back({.name = info.name, .shape = info.shape, .values = {numbers, numbers + info.size}});
+    }
+    if (keeps_ends) made.tensors.push_back(last_tokens(dataset, model.vocabulary().size()));
+    return made;
+  };
   const std::uint64_t steps =
       training.steps > 0 ? training.steps : std::clamp<std::uint64_t>(4 * labelled.size() / training.batch, 100, 2000);
-  for (std::uint64_t step = 0; step < steps; ++step) {
-    const std::vector<std::size_t> texts = texts_of_step(labelled, training.batch, training.seed, step);
-    std::vector<float> step_labels;
-    for (const std::size_t text : texts) step_labels.push_back(labels[text]);
-    const FrozenStates::States read = states.of(texts);
-    ParameterBlock gradients(head->layout());
-    const double loss =
-        head->step({.batch = read.batch, .hidden = read.hidden, .labels = step_labels}, weights, gradients);
-    const double left = 1.0 - static_cast<double>(step) / static_cast<double>(steps);
-    optimizer.step(training.learning_rate * left, AdamW::norm(gradients, pool), gradients, weights, pool);
-    if (training.on_step && !training.on_step(step + 1, steps, loss)) throw Error("steering: the training was stopped");
+  const std::size_t rounds = training.judge && method == SteeringMethod::value ? kRounds : 0;
+  const std::uint64_t round_steps = std::max<std::uint64_t>(1, steps * kRoundPart / 100);
+  const std::uint64_t all_steps = steps + rounds * round_steps;
+  std::uint64_t done = 0;
+  std::vector<WrittenTexts> written;
+  std::deque<FrozenStates> written_states;
+  // On texts of people and, once there are some, as many that were written under the head.
+  const auto train_round = [&](std::uint64_t num_steps, double rate) {
+    AdamW optimizer(head->layout(), {.weight_decay = 0.0, .clip_norm = 1.0});
+    for (std::uint64_t step = 0; step < num_steps; ++step, ++done) {
+      const std::size_t batch = written.empty() ? training.batch : (training.batch + 1) / 2;
+      ParameterBlock gradients(head->layout());
+      const auto add = [&](FrozenStates& of, std::span<const float> all_labels, const std::vector<std::size_t>& texts) {
+        std::vector<float> step_labels;
+        for (const std::size_t text : texts) step_labels.push_back(all_labels[text]);
+        const FrozenStates::States read = of.of(texts);
+        return head->step({.batch = read.batch, .hidden = read.hidden, .labels = step_labels}, weights, gradients);
+      };
+      const double loss = add(states, labels, texts_of_step(labelled, batch, training.seed, done));
+      if (!written.empty()) {
+        const std::size_t which = step % written.size();
+        add(written_states[which], written[which].labels,
+            texts_of_step(indices(written[which].labels.size()), batch, training.seed, done + kOfWritten));
+      }
+      const double left = 1.0 - static_cast<double>(step) / static_cast<double>(num_steps);
+      optimizer.step(rate * left, AdamW::norm(gradients, pool), gradients, weights, pool);
+      if (training.on_step && !training.on_step(done + 1, all_steps, loss))
+        throw Error("steering: the training was stopped");
+    }
+  };
+  train_round(steps, training.learning_rate);
+  for (std::size_t round = 0; round < rounds; ++round) {
+    WrittenTexts texts =
+        written_texts(model, dataset, labels, result(), training.judge, std::min(training.written, labelled.size()),
+                      mix_bits(training.seed) + round, training.threads);
+    written.push_back(std::move(texts));
+    written_states.emplace_back(model, *written.back().dataset, pool);
+    train_round(round_steps, kRoundRate * training.learning_rate);
   }
-
-  SteeringHead result{
-      .method = method, .knob = knob, .share = share, .model = steering_fingerprint(model), .tensors = {}};
-  for (const ParameterInfo& info : head->layout().entries()) {
-    const float* numbers = weights.vector(info);
-    result.tensors.push_back({.name = info.name, .shape = info.shape, .values = {numbers, numbers + info.size}});
-  }
-  const bool keeps_ends = method == SteeringMethod::value || method == SteeringMethod::fudge;
-  if (keeps_ends) result.tensors.push_back(last_tokens(dataset, model.vocabulary().size()));
-  return result;
+  return result();
 }
 
 }  // namespace semfuse

@@ -120,20 +120,35 @@ TEST(Value, ReadsTheState) {
 
 // The second word mostly comes last. With s = 3/4 for the first and 19/20 for it, it would rise, and stays. With s =
 // 1/2 it falls, by (1/2)/(3/4) to the eighth power more than it would as a word; far below by no more than exp(-20).
+// <eos> would leave a text that is what is wanted.
 TEST(Value, AnEndMayFallButNotRise) {
   const std::vector<std::size_t> ends = {2};
   const auto expect_end = [&](float z, double factor) {
     std::vector<float> logits = logs({0.2, 0.5, 0.3});
-    tilt_by_value(logits, std::vector<float>{0.0f, std::log(3.0f), z}, 1.0, 0.5, 1.0, ends);
+    tilt_by_value(logits, std::vector<float>{std::log(3.0f), std::log(3.0f), z}, 1.0, 0.5, 1.0, ends);
     const double word = 0.5 * 0.75;
     const double end = 0.3 * factor / (1.0 + std::exp(-z));
     expect_probabilities(logits, {0.2, 0.8 * word / (word + end), 0.8 * end / (word + end)}, 1e-5);
   };
   std::vector<float> logits = logs({0.2, 0.5, 0.3});
-  tilt_by_value(logits, std::vector<float>{0.0f, std::log(3.0f), std::log(19.0f)}, 1.0, 0.5, 1.0, ends);
+  tilt_by_value(logits, std::vector<float>{5.0f, std::log(3.0f), std::log(19.0f)}, 1.0, 0.5, 1.0, ends);
   expect_probabilities(logits, {0.2, 0.5, 0.3});
   expect_end(0.0f, std::pow(0.5 / 0.75, 8.0));
   expect_end(-4.0f, std::exp(-20.0));
+}
+
+// <eos> leaves s = 1/2 where a word promises 3/4: it falls by (1/2)/(3/4) to the eighth power, and the words share the
+// rest as they would; where no end is known it keeps its probability.
+TEST(Value, ATextThatIsNotWhatIsWantedGoesOn) {
+  const std::vector<std::size_t> ends = {2};
+  std::vector<float> logits = logs({0.9, 0.05, 0.05});
+  const std::vector<float> z = {0.0f, std::log(3.0f), std::log(3.0f)};
+  tilt_by_value(logits, z, 1.0, 0.5, 1.0, ends);
+  const double end = 0.9 * std::pow(0.5 / 0.75, 8.0);
+  expect_probabilities(logits, {end / (end + 0.1), 0.05 / (end + 0.1), 0.05 / (end + 0.1)}, 1e-5);
+  logits = logs({0.9, 0.05, 0.05});
+  tilt_by_value(logits, z, 1.0, 0.5, 1.0);
+  expect_probabilities(logits, {0.9, 0.05, 0.05}, 1e-5);
 }
 
 // After two tokens with a ratio of 2 so far: (2 · (3/4) / (1/4))^(1/2) = √6 and (2 · (1/4) / (3/4))^(1/2).

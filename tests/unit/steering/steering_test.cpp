@@ -128,6 +128,39 @@ TEST_F(Steering, TrainingLowersTheLossAndDoesNotTouchTheModel) {
   EXPECT_EQ(values_of(model_), before);
 }
 
+// What the model writes under the head goes to the judge, beginnings of the other label too, and changes what is
+// learned; heads of other methods do not ask.
+TEST_F(Steering, AHeadLearnsFromWhatIsWrittenUnderIt) {
+  std::size_t judged = 0;
+  std::uint64_t announced = 0;
+  SteeringTraining training{.steps = 6, .batch = 16, .learning_rate = 0.02, .threads = 1};
+  training.written = 40;
+  training.judge = [&](std::span<const std::string> texts) {
+    judged += texts.size();
+    std::vector<double> values;
+    for (const std::string& text : texts) values.push_back(text.find('?') != std::string::npos ? 0.9 : 0.2);
+    return values;
+  };
+  training.on_step = [&](std::uint64_t, std::uint64_t steps, double) {
+    announced = steps;
+    return true;
+  };
+  const SteeringHead one = train_steering(model_, *dataset_, labels_, SteeringMethod::value, "question", training);
+  EXPECT_GT(judged, 0U);
+  EXPECT_GT(announced, 6U) << "more steps than of texts of people alone";
+  EXPECT_NE(one.tensors[0].values, trained(SteeringMethod::value, 6).tensors[0].values);
+  training.threads = 3;
+  const SteeringHead three = train_steering(model_, *dataset_, labels_, SteeringMethod::value, "question", training);
+  for (std::size_t i = 0; i < one.tensors.size(); ++i) EXPECT_EQ(one.tensors[i].values, three.tensors[i].values);
+  judged = 0;
+  train_steering(model_, *dataset_, labels_, SteeringMethod::fudge, "question", training);
+  EXPECT_EQ(judged, 0U);
+  training.judge = [](std::span<const std::string>) { return std::vector<double>{}; };
+  EXPECT_THROW(train_steering(model_, *dataset_, labels_, SteeringMethod::value, "question", training), Error);
+  training.judge = [](std::span<const std::string> texts) { return std::vector<double>(texts.size(), 1.5); };
+  EXPECT_THROW(train_steering(model_, *dataset_, labels_, SteeringMethod::value, "question", training), Error);
+}
+
 TEST_F(Steering, AnyNumberOfThreadsTrainsTheSameHead) {
   for (const SteeringMethod method : kMethods) {
     const SteeringHead one = trained(method, 3, 1);
