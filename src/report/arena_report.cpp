@@ -174,9 +174,13 @@ Plot level_plot(const ArenaReport& report) {
     Series series{.name = std::string(method.title), .x = found->second.front()->asked, .y = {}};
     series.dashed = !is_ours(method.name);
     for (std::size_t i = 0; i < series.x.size(); ++i) {
-      double sum = 0.0;
-      for (const ArenaLevels* of_seed : found->second) sum += of_seed->got[i];
-      series.y.push_back(sum / static_cast<double>(found->second.size()));
+      std::vector<double> got;
+      for (const ArenaLevels* of_seed : found->second) got.push_back(of_seed->got[i]);
+      const Estimate share = estimate(got);
+      series.y.push_back(share.mean);
+      if (got.size() < 2 || series.dashed) continue;
+      series.low.push_back(std::max(share.low, 0.0));
+      series.high.push_back(std::min(share.high, 1.0));
     }
     plot.series.push_back(std::move(series));
   }
@@ -275,8 +279,8 @@ std::string arena_note(const ArenaReport& report) {
       "under "
       "a 5-gram of other texts, over that of texts with nothing asked, corrected by what people's texts of the label "
       "have. "
-      "Every method had the strengths that are shown, and no other tuning. Means over seeds, with 95 % intervals where "
-      "there are several.",
+      "Every method had the strengths that are shown, and no other tuning on these texts. Means over "
+      "seeds, with 95 % intervals where there are several.",
       report.texts);
   return note + slow;
 }

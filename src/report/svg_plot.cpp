@@ -14,8 +14,10 @@ constexpr double kWidth = 460.0;
 constexpr double kRight = 22.0;       // Half of a last label fits.
 constexpr double kCharacter = 7.6;    // About the width of one; text is never measured.
 constexpr double kLegendLine = 20.0;  // From line to line of the legend.
-constexpr const char* kColours[] = {"var(--one, #0b62b8)",  "var(--two, #c2410c)",  "var(--three, #15803d)",
-                                    "var(--four, #7e22ce)", "var(--five, #a16207)", "var(--six, #0f766e)"};
+constexpr const char* kColours[] = {"var(--one, #0b62b8)",   "var(--two, #c2410c)",    "var(--three, #15803d)",
+                                    "var(--four, #7e22ce)",  "var(--five, #a16207)",   "var(--six, #0f766e)",
+                                    "var(--seven, #be185d)", "var(--eight, #475569)",  "var(--nine, #0891b2)",
+                                    "var(--ten, #7f1d1d)",   "var(--eleven, #4d7c0f)", "var(--twelve, #a855f7)"};
 constexpr const char* kDashed = " stroke-dasharray=\"6 4\"";
 constexpr const char* kDotted = " stroke-dasharray=\"2 3\"";
 constexpr const char* kInk = "var(--ink)";
@@ -76,7 +78,9 @@ class Picture {
         "role=\"img\" aria-label=\"{2}\" class=\"plot\">\n"
         "<style>.plot {{ font: 14px system-ui, sans-serif; --ink: #1f2328; --line: #d0d7de; --paper: #ffffff }}\n"
         "@media (prefers-color-scheme: dark) {{ .plot {{ --ink: #e6edf3; --line: #3d444d; --paper: #0d1117; --one: "
-        "#6cb6ff; --two: #f69d50; --three: #57ab5a; --four: #dcbdfb; --five: #daaa3f; --six: #4ac6b7 }} }}\n"
+        "#6cb6ff; --two: #f69d50; --three: #57ab5a; --four: #dcbdfb; --five: #daaa3f; --six: #4ac6b7; --seven: "
+        "#f778ba; "
+        "--eight: #b1bac4; --nine: #76e3ea; --ten: #ff938a; --eleven: #b4d455; --twelve: #b083f0 }} }}\n"
         ".plot text {{ fill: var(--ink); stroke: none }} .plot .title {{ font-size: 15px; font-weight: 600 }}</style>\n"
         "<rect width=\"100%\" height=\"100%\" fill=\"var(--paper)\"/>\n{3}</svg>\n",
         kWidth, std::max(top_, 40.0), escaped_html(label_), shapes_);

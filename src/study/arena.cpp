@@ -11,6 +11,7 @@
 #include "core/random.h"
 #include "semfuse/error.h"
 #include "semfuse/generator.h"
+#include "study/arena_writers.h"
 
 namespace semfuse {
 namespace {
@@ -30,14 +31,6 @@ double share_as_asked(const Judge& judge, std::span<const std::string> texts, bo
   const double share = share_positive(judge, texts);
   return positive ? share : 1.0 - share;
 }
-
-// How a method writes texts that should have the label to the degree x, at some strength.
-struct Writer {
-  const LanguageModel* model = nullptr;
-  GenerationRequest request;  // Without prompt and index.
-  std::size_t best_of = 1;
-  TextJudge judge = {};
-};
 
 struct Written {
   std::vector<std::string> texts;
@@ -83,80 +76,6 @@ class Desk {
   std::optional<Generator> generator_;
 };
 
-std::size_t num_parameters(const SteeringHead& head) {
-  std::size_t count = 0;
-  for (const SteeringHead::Tensor& tensor : head.tensors) count += tensor.values.size();
-  return count;
-}
-
-// What the method needs, and how it writes.
-class Method {
- public:
-  Method(const ArenaMethod& method, ArenaParts& parts, const ArenaJury& jury)
-      : name_(method.name), parts_(parts), jury_(jury) {
-    if (is("value")) use_head(SteeringMethod::value, parts.semfuse());
-    if (is("fudge")) use_head(SteeringMethod::fudge, parts.ctrl());
-    if (is("lm-steer")) use_head(SteeringMethod::lm_steer, parts.ctrl());
-    if (is("pplm")) use_head(SteeringMethod::pplm, parts.ctrl());
-    if (is("dexperts")) {
-      for (const bool positive : {true, false}) {
-        for (const NamedParameter& parameter : parts.expert(positive)->parameters())
-          parameters_ += parameter.values.size();
-      }
-      seconds_ = parts.seconds("expert") + parts.seconds("anti-expert");
-    }
-    if (is("calibrated")) {
-      parts.semfuse();
-      seconds_ = parts.seconds("calibration");
-    }
-  }
-
-  Writer writer(double target, double strength) {
-    const bool ours = is("knob") || is("knob-guided") || is("calibrated") || is("value");
-    const ArenaParts::Model& model = ours ? parts_.semfuse() : parts_.ctrl();
-    const std::string& knob = model->options().knobs.front().name;
-    Writer writer{.model = model.get()};
-    writer.request.calibrated = is("calibrated");
-    if (is("ctrl") || is("guidance") || is("knob") || is("knob-guided") || is("calibrated")) {
-      writer.request.knobs = {{.knob = knob, .values = {target}}};
-      writer.request.guidance = strength;
-    } else if (head_ != nullptr) {
-      writer.request.source = steering_source(*model, *head_, target, strength);
-    } else if (is("gedi")) {
-      writer.request.source = posterior_source(nullptr, *model, knob, target, strength);
-    } else if (is("dexperts")) {
-      const bool positive = target > 0.5;
-      writer.request.source = experts_source(*model, parts_.expert(positive), parts_.expert(!positive), strength);
-    } else if (is("best-of")) {
-      writer.best_of = static_cast<std::size_t>(std::max(strength, 1.0));
-      writer.judge = [this, target](std::span<const std::string> texts) {
-        std::vector<double> values = jury_.judge_a().judge(texts);
-        for (double& value : values) value = target > 0.5 ? value : 1.0 - value;
-        return values;
-      };
-    }
-    return writer;
-  }
-
-  bool is(std::string_view name) const { return name_ == name; }
-  std::size_t parameters() const { return parameters_; }
-  double seconds() const { return seconds_; }
-
- private:
-  void use_head(SteeringMethod method, const ArenaParts::Model& of) {
-    head_ = &parts_.head(method, of);
-    parameters_ = num_parameters(*head_);
-    seconds_ = parts_.seconds(std::string(to_string(method)));
-  }
-
-  std::string_view name_;
-  ArenaParts& parts_;
-  const ArenaJury& jury_;
-  const SteeringHead* head_ = nullptr;
-  std::size_t parameters_ = 0;
-  double seconds_ = 0.0;
-};
-
 ArenaEnd measured(const ArenaJury& jury, std::span<const std::string> texts, bool positive) {
   return {.control = share_as_asked(jury.judge_b(), texts, positive),
           .perplexity = jury.fluency().perplexity(texts),
@@ -175,7 +94,7 @@ std::vector<std::string> prompts_of(const ArenaTexts& texts, bool positive, std:
 
 // A coin between the two ends of a control code, as often as judge A's shares of both say. No method, but what every
 // calibrated share must be compared with.
-ArenaLevels coin_levels(Method& method, const ArenaJury& jury, const ArenaSettings& settings, Desk& desk) {
+ArenaLevels coin_levels(ArenaWriter& method, const ArenaJury& jury, const ArenaSettings& settings, Desk& desk) {
   const std::vector<std::string> yes = desk.write(method.writer(1.0, kCoinGuidance), settings.n, {}).texts;
   const std::vector<std::string> no = desk.write(method.writer(0.0, kCoinGuidance), settings.n, {}).texts;
   const double high = share_positive(jury.judge_a(), yes);
@@ -267,7 +186,8 @@ ArenaRun run_method(const ArenaMethod& method, ArenaParts& parts, const ArenaJur
   ArenaRun run{.method = std::string(method.name), .seed = parts.seed(), .judge = jury.judge_b().fingerprint()};
   Desk desk(settings, parts.seed());
   const bool is_coin = method.name == "coin";
-  Method how(is_coin ? arena_method("guidance") : method, parts, jury);
+  ArenaWriter how(is_coin ? "guidance" : method.name, parts,
+                  [&jury](std::span<const std::string> texts) { return jury.judge_a().judge(texts); });
   const std::span<const double> strengths = strengths_of(method, settings);
   const auto units = static_cast<double>(4 * strengths.size() + (method.graded ? settings.levels : 0));
   const std::size_t n = method.slow ? std::max<std::size_t>(settings.n / 5, 2) : settings.n;

@@ -24,6 +24,8 @@ using Clock = std::chrono::steady_clock;
 
 constexpr double kExpertSteps = 0.125;  // Of the model's own; more make experts forget how to write.
 constexpr double kExpertRate = 0.25;
+constexpr double kGuideSteps = 0.5;  // A guide never writes, so it may forget.
+constexpr double kGuideRate = 0.5;
 constexpr std::size_t kCalibrationTexts = 1000;
 constexpr const char* kSecondsFile = "seconds";
 
@@ -74,6 +76,14 @@ Experiment ArenaParts::with_data(const std::string& file, std::optional<bool> po
   experiment.data.val = {fs::absolute(test).string()};
   experiment.data.text = "text";
   return experiment;
+}
+
+std::uint64_t ArenaParts::part_of_steps(double part) const {
+  const TrainingOptions& training = experiment_.training;
+  const double epoch = static_cast<double>(texts_.model.size()) / static_cast<double>(training.batch);
+  const double steps =
+      training.steps > 0 ? static_cast<double>(training.steps) : static_cast<double>(training.epochs) * epoch;
+  return std::max<std::uint64_t>(10, static_cast<std::uint64_t>(part * steps));
 }
 
 ArenaParts::Model ArenaParts::trained(const std::string& name, const Experiment& experiment) {
@@ -131,6 +141,19 @@ const ArenaParts::Model& ArenaParts::semfuse() {
   return semfuse_ = std::move(model);
 }
 
+const ArenaParts::Model& ArenaParts::guide() {
+  if (guide_) return guide_;
+  ctrl();
+  Experiment experiment = with_data("model.jsonl", std::nullopt);
+  experiment.init = (folder_ / "ctrl").string();
+  experiment.training.knob_share = 1.0;
+  experiment.training.knob_ends = 1.0;
+  experiment.training.soft_labels = false;
+  experiment.training.learning_rate *= kGuideRate;
+  experiment.training.steps = part_of_steps(kGuideSteps);
+  return guide_ = trained("guide", experiment);
+}
+
 const ArenaParts::Model& ArenaParts::expert(bool positive) {
   Model& model = positive ? expert_ : anti_;
   if (model) return model;
@@ -140,10 +163,7 @@ const ArenaParts::Model& ArenaParts::expert(bool positive) {
   experiment.init = (folder_ / "ctrl").string();
   experiment.training.knob_share = 0.0;
   experiment.training.learning_rate *= kExpertRate;
-  const double epoch = static_cast<double>(texts_.model.size()) / static_cast<double>(experiment.training.batch);
-  const double steps = experiment.training.steps > 0 ? static_cast<double>(experiment.training.steps)
-                                                     : static_cast<double>(experiment.training.epochs) * epoch;
-  experiment.training.steps = std::max<std::uint64_t>(10, static_cast<std::uint64_t>(kExpertSteps * steps));
+  experiment.training.steps = part_of_steps(kExpertSteps);
   return model = trained(name, experiment);
 }
 
@@ -161,6 +181,7 @@ const SteeringHead& ArenaParts::head(SteeringMethod method, const Model& of) {
     SteeringTraining training;
     training.seed = seed_;
     training.threads = threads_;
+    training.judge = [this](std::span<const std::string> texts) { return judge_a_.judge(texts); };
     training.on_step = [&](std::uint64_t step, std::uint64_t steps, double) {
       return progress_("training the head of " + name, static_cast<double>(step) / static_cast<double>(steps));
     };

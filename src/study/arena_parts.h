@@ -32,6 +32,8 @@ class ArenaParts {
   const Model& ctrl();
   // Learned requests of every degree from soft labels, and was calibrated by judge A.
   const Model& semfuse();
+  // Gone on from ctrl(), always asked for the text's own label: what GeDi asks.
+  const Model& guide();
   // Gone on from ctrl(), nothing asked, with texts of one label.
   const Model& expert(bool positive);
   // Trained on `of`, one of the above, frozen.
@@ -42,6 +44,8 @@ class ArenaParts {
 
  private:
   Model trained(const std::string& name, const Experiment& experiment);
+  // Of the model's own steps.
+  std::uint64_t part_of_steps(double part) const;
   Experiment with_data(const std::string& file, std::optional<bool> positive) const;
 
   std::filesystem::path folder_;
@@ -51,7 +55,7 @@ class ArenaParts {
   std::uint64_t seed_;
   std::size_t threads_;
   Progress progress_;
-  Model ctrl_, semfuse_, expert_, anti_;
+  Model ctrl_, semfuse_, guide_, expert_, anti_;
   std::map<SteeringMethod, SteeringHead> heads_;
   std::map<std::string, double> seconds_;
 };
