@@ -69,12 +69,15 @@ Json as_json(const Knob& knob, const CalibrationResult& result) {
       list.push_back({{"asked", point.asked}, {"request", point.request}, {"guidance", point.guidance}});
     values.push_back(std::move(list));
   }
-  return {{"knob", knob.name},
-          {"judge", result.map.judge},
-          {"n", result.map.n},
-          {"raw", {{"mae", result.raw_mean_error}, {"largest", result.raw_largest_error}}},
-          {"calibrated", {{"mae", result.mean_error}, {"largest", result.largest_error}}},
-          {"levels", std::move(levels)},
+  Json raw = {{"mae", result.raw_mean_error}, {"largest", result.raw_largest_error}};
+  Json calibrated = {{"mae", result.mean_error}, {"largest", result.largest_error}};
+  const auto add_texts = [](Json& json, const std::optional<TextMatch>& texts) {
+    if (texts) json["texts"] = {{"mae", texts->distance}, {"correlation", texts->correlation}};
+  };
+  add_texts(raw, result.raw_texts);
+  add_texts(calibrated, result.texts);
+  return {{"knob", knob.name},       {"judge", result.map.judge},           {"n", result.map.n},
+          {"raw", std::move(raw)},   {"calibrated", std::move(calibrated)}, {"levels", std::move(levels)},
           {"map", std::move(values)}};
 }
 

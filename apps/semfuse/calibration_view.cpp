@@ -30,10 +30,16 @@ std::string calibration_table(const Terminal& terminal, const Knob& knob, const 
                {.text = joined(level.calibrated.values)},
                {.text = fmt::format("{:.3f}", *std::ranges::max_element(level.calibrated.half_widths)), .dim = true}});
   }
+  std::string texts;
+  if (result.texts && result.raw_texts) {
+    texts = fmt::format("  a text: error {:.3f} raw, {:.3f} calibrated; correlation {:.3f} raw, {:.3f} calibrated\n",
+                        result.raw_texts->distance, result.texts->distance, result.raw_texts->correlation,
+                        result.texts->correlation);
+  }
   return terminal.bold(knob.name) +
          fmt::format("  mean error {:.3f} raw, {:.3f} calibrated; largest {:.3f} raw, {:.3f} calibrated\n",
                      result.raw_mean_error, result.mean_error, result.raw_largest_error, result.largest_error) +
-         table.text(terminal, 2, 2);
+         texts + table.text(terminal, 2, 2);
 }
 
 void calibrate_labels(const TrainingRun& run, bool quiet, std::size_t threads, bool to_stderr) {

@@ -74,6 +74,10 @@ std::string summary(const Terminal& terminal, const std::vector<Knob>& knobs, co
     if (sweep.mean_side_effect > 0.0) {
       text += fmt::format(", side effect {:.3f} (largest {:.3f})", sweep.mean_side_effect, sweep.largest_side_effect);
     }
+    if (sweep.texts) {
+      text +=
+          fmt::format("\na text: error {:.3f}, correlation {:.3f}", sweep.texts->distance, sweep.texts->correlation);
+    }
     for (const std::string& gap : sweep.gaps) text += "\n" + gap;
     text += "\n" + table.text(terminal, 2, 2) + '\n';
   }

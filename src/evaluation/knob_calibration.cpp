@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <utility>
 
 #include "core/random.h"
 #include "core/thread_pool.h"
@@ -17,19 +18,23 @@ namespace {
 
 // How guidance goes on where requests end.
 constexpr std::array kGuidance = {1.0, 1.25, 1.5, 2.0, 3.0, 5.0};
+// Of scalars, tried one after the other; more is worth a second reading if texts correlate by so much better.
+constexpr std::array kScalarGuidance = {1.5, 2.0, 3.0};
+constexpr double kWorthGuidance = 0.005;
 constexpr std::size_t kCorrections = 2;           // Rounds after the first.
 constexpr std::size_t kDistributionRequests = 6;  // Of a label, the others sharing the rest.
 constexpr std::size_t kDistributionLevels = 12;
 constexpr double kTolerance = 0.015;  // Of the range: what nothing reaches is not worth more guidance.
 constexpr std::size_t kAtOnce = 512;  // Texts between two questions whether to go on.
 
-// All that one value of a knob can be asked for, in one line: requests with guidance 1 at the places 0 ... size - 1,
-// and before and after them the first and the last with more and more guidance.
+// All that one value of a knob can be asked for, in one line: requests with one guidance at the places 0 ... size
+// - 1, and before and after them the first and the last with more and more.
 class RequestPath {
  public:
-  RequestPath(const Knob& knob, std::size_t value, std::size_t size) : knob_(knob), value_(value), size_(size) {}
+  RequestPath(const Knob& knob, std::size_t value, std::size_t size, double guidance)
+      : knob_(&knob), value_(value), size_(size), guidance_(guidance) {}
 
-  double first() const { return knob_.kind == KnobKind::distribution ? 0.0 : -kMore; }
+  double first() const { return knob_->kind == KnobKind::distribution ? 0.0 : -kMore; }
   double last() const { return top() + kMore; }
   double top() const { return static_cast<double>(size_ - 1); }
 
@@ -39,28 +44,30 @@ class RequestPath {
     const auto step = std::min(static_cast<std::size_t>(beyond), kGuidance.size() - 2);
     const double part = beyond - static_cast<double>(step);
     return {.asked = 0.0,
-            .request = std::min(knob_.low + (knob_.high - knob_.low) * inside / top(), knob_.high),
-            .guidance = kGuidance[step] + part * (kGuidance[step + 1] - kGuidance[step])};
+            .request = std::min(knob_->low + (knob_->high - knob_->low) * inside / top(), knob_->high),
+            .guidance = guidance_ * (kGuidance[step] + part * (kGuidance[step + 1] - kGuidance[step]))};
   }
   KnobSetting setting(double request) const {
-    if (knob_.kind != KnobKind::distribution) return {knob_.name, {request}};
-    const auto others = static_cast<double>(knob_.labels.size() - 1);
-    KnobSetting setting{knob_.name, std::vector<double>(knob_.labels.size(), (1.0 - request) / others)};
+    if (knob_->kind != KnobKind::distribution) return {knob_->name, {request}};
+    const auto others = static_cast<double>(knob_->labels.size() - 1);
+    KnobSetting setting{knob_->name, std::vector<double>(knob_->labels.size(), (1.0 - request) / others)};
     setting.values[value_] = request;
     return setting;
   }
 
  private:
   static constexpr double kMore = static_cast<double>(kGuidance.size() - 1);
-  const Knob& knob_;
+  const Knob* knob_;
   std::size_t value_;
   std::size_t size_;
+  double guidance_;
 };
 
 // What is asked of the model, whatever its map says.
 struct Request {
   KnobSetting setting;
   double guidance = 1.0;
+  std::optional<double> asked = std::nullopt;  // By a person, of a scalar; nothing: the setting.
 };
 
 // Generates texts and has them judged. Every request has texts of its own.
@@ -78,7 +85,9 @@ class Measurement {
   std::optional<std::vector<Realised>> realised(const std::vector<Request>& requests) {
     if (requests.empty()) return std::vector<Realised>();
     std::vector<GenerationRequest> batch;
-    std::vector<RealisedCount> counts(requests.size(), RealisedCount(knob_));
+    std::vector<RealisedCount> counts;
+    for (const Request& request : requests)
+      counts.emplace_back(knob_, request.asked.value_or(request.setting.values.front()));
     std::vector<std::string> texts;
     for (std::size_t i = 0; i < requests.size() * options_.n;) {
       batch.clear();
@@ -143,6 +152,17 @@ double place_of(const Knob& knob, std::size_t level, std::size_t levels) {
   return knob.low + (knob.high - knob.low) * static_cast<double>(level) / static_cast<double>(levels - 1);
 }
 
+// Of the levels of a scalar.
+TextMatch scalar_match(const Knob& knob, const std::vector<Realised>& levels) {
+  std::vector<double> asked;
+  std::vector<const Realised*> all;
+  for (std::size_t i = 0; i < levels.size(); ++i) {
+    asked.push_back(place_of(knob, i, levels.size()));
+    all.push_back(&levels[i]);
+  }
+  return text_match(asked, all);
+}
+
 // The map of one value of a knob.
 class ValueMap {
  public:
@@ -151,16 +171,15 @@ class ValueMap {
         value_(value),
         options_(options),
         measurement_(measurement),
-        path_(knob, value, is_distribution() ? kDistributionRequests : options.levels) {}
+        path_(knob, value, path_levels(), 1.0) {}
 
   // False if it was told to stop.
   bool fit() {
+    if (!measure(inside())) return false;
+    if (knob_.kind == KnobKind::scalar && !choose_guidance()) return false;
     std::vector<double> places;
-    for (double place = 0.0; place <= path_.top(); ++place) places.push_back(place);
-    if (!measure(places)) return false;
     // With more guidance only where requests alone do not reach.
     const double margin = kTolerance * (knob_.high - knob_.low);
-    places.clear();
     const ResponseCurve alone = curve();
     if (alone.lowest() > knob_.low + margin) {
       for (double place = path_.first(); place < 0.0; ++place) places.push_back(place);
@@ -201,7 +220,32 @@ class ValueMap {
   bool is_distribution() const { return knob_.kind == KnobKind::distribution; }
   std::size_t path_levels() const { return is_distribution() ? kDistributionRequests : options_.levels; }
 
+  std::vector<double> inside() const {
+    std::vector<double> places;
+    for (double place = 0.0; place <= path_.top(); ++place) places.push_back(place);
+    return places;
+  }
+
+  // Of a scalar each text counts, not the mean alone: guidance rises as long as texts follow better for it.
+  bool choose_guidance() {
+    double best = scalar_match(knob_, raw_).correlation;
+    for (const double guidance : kScalarGuidance) {
+      const RequestPath path = std::exchange(path_, RequestPath(knob_, value_, path_levels(), guidance));
+      std::vector<ResponseCurve::Point> points = std::exchange(points_, {});
+      if (!measure(inside())) return false;
+      const double found = scalar_match(knob_, last_).correlation;
+      if (!(found > best + kWorthGuidance)) {
+        path_ = path;
+        points_ = std::move(points);
+        return true;
+      }
+      best = found;
+    }
+    return true;
+  }
+
   bool measure(const std::vector<double>& places) {
+    if (places.empty()) return true;
     std::vector<Request> requests;
     for (const double place : places) {
       const CalibrationPoint point = path_.at(place);
@@ -218,7 +262,8 @@ class ValueMap {
       throw Error(
           fmt::format("knob {}: no generated text shows any {}; train the model longer", knob_.name, knob_.source));
     }
-    if (raw_.empty()) raw_ = std::move(*results);
+    last_ = std::move(*results);
+    if (raw_.empty()) raw_ = last_;
     return true;
   }
 
@@ -233,7 +278,7 @@ class ValueMap {
   Measurement& measurement_;
   RequestPath path_;
   std::vector<ResponseCurve::Point> points_;
-  std::vector<Realised> raw_;
+  std::vector<Realised> raw_, last_;
 };
 
 void summarise(CalibrationResult& result) {
@@ -264,9 +309,10 @@ std::optional<CalibrationResult> calibrate_knob(const LanguageModel& model, cons
   Measurement measurement(model, knob, judge, options);
   const bool is_distribution = knob.kind == KnobKind::distribution;
   const std::size_t of_ends = 2 * (kGuidance.size() - 1);
-  measurement.expect(is_distribution ? knob.num_values() * ((1 + kCorrections) * kDistributionRequests + of_ends / 2) +
-                                           2 * kDistributionLevels
-                                     : (2 + kCorrections) * options.levels + of_ends);
+  measurement.expect(
+      is_distribution
+          ? knob.num_values() * ((1 + kCorrections) * kDistributionRequests + of_ends / 2) + 2 * kDistributionLevels
+          : (2 + kCorrections) * options.levels + of_ends + (knob.kind == KnobKind::scalar ? options.levels : 0));
   CalibrationResult result;
   result.map.judge = judge != nullptr ? judge->fingerprint() : "text";
   result.map.n = options.n;
@@ -281,7 +327,7 @@ std::optional<CalibrationResult> calibrate_knob(const LanguageModel& model, cons
   std::vector<Request> requests, raw_requests;
   for (KnobSetting& setting : sweep_settings(knob, options.levels)) {
     const CalibratedRequest mapped = calibrated({&knob, 1}, {{knob.name, result.map}}, {&setting, 1});
-    requests.push_back({mapped.settings.front(), mapped.guidance});
+    requests.push_back({mapped.settings.front(), mapped.guidance, setting.values.front()});
     raw_requests.push_back({setting, 1.0});
     result.levels.push_back({.asked = std::move(setting), .raw = {}, .calibrated = {}});
   }
@@ -295,6 +341,10 @@ std::optional<CalibrationResult> calibrate_knob(const LanguageModel& model, cons
   for (std::size_t i = 0; i < result.levels.size(); ++i) {
     result.levels[i].raw = raw[i];
     result.levels[i].calibrated = (*measured)[i];
+  }
+  if (knob.kind == KnobKind::scalar) {
+    result.raw_texts = scalar_match(knob, raw);
+    result.texts = scalar_match(knob, *measured);
   }
   summarise(result);
   return result;

@@ -27,6 +27,8 @@ struct CalibrationResult {
   // Over levels and values of the knob.
   double raw_mean_error = 0.0, raw_largest_error = 0.0;
   double mean_error = 0.0, largest_error = 0.0;
+  // Of a scalar: how single texts follow, before and after.
+  std::optional<TextMatch> raw_texts, texts;
 };
 
 struct CalibrateOptions {
@@ -42,7 +44,8 @@ struct CalibrateOptions {
 // Texts are sampled freely at temperature 1. `judge` says how they turned out; null for a knob that texts show by
 // themselves. A path leads through all requests, with guidance 1, and past its ends on with more guidance: what comes
 // of its points is smoothed and made monotone, and inverted. So a level takes the smallest guidance that reaches it,
-// and one that nothing reaches what comes closest. Two more rounds measure where the map leads and correct it. The
+// and one that nothing reaches what comes closest. Of a scalar guidance begins where single texts no longer follow
+// better for more of it. Two more rounds measure where the map leads and correct it. The
 // model's own map of the knob does not count. Nothing if go_on said no. Throws Error as generator and judge do.
 std::optional<CalibrationResult> calibrate_knob(const LanguageModel& model, const Knob& knob, const Judge* judge,
                                                 const CalibrateOptions& options);

@@ -134,6 +134,11 @@ void summarise(const std::vector<Knob>& knobs, const std::vector<Realised>& unst
   sweep.spearman = sweep.gaps.empty() ? spearman_of_means(requested, values) : std::numeric_limits<double>::quiet_NaN();
   const std::size_t index = knob_index(knobs, sweep.knobs.front());
   if (knobs[index].kind == KnobKind::distribution) return;
+  if (knobs[index].kind == KnobKind::scalar) {
+    std::vector<const Realised*> of_levels;
+    for (const SweepLevel& level : sweep.levels) of_levels.push_back(&level.realised[index]);
+    sweep.texts = text_match(requested, of_levels);
+  }
   for (std::size_t i = 1; i < sweep.levels.size(); ++i) {
     const Realised& before = sweep.levels[i - 1].realised[index];
     const Realised& after = sweep.levels[i].realised[index];
@@ -155,14 +160,18 @@ void RealisedCount::Ratio::add(double part, double whole) {
   wholes += whole * whole;
 }
 
-double RealisedCount::Ratio::half_width() const {
+double RealisedCount::Ratio::variance() const {
   // The sum of (part - ratio * whole)^2, from the sums of the distances to the origin.
   const double shift = above / below - origin;
-  const double sum = squares - 2.0 * shift * products + shift * shift * wholes;
-  return kNormal95 * std::sqrt(std::max(sum, 0.0)) / below;
+  return std::max(squares - 2.0 * shift * products + shift * shift * wholes, 0.0);
 }
 
-RealisedCount::RealisedCount(const Knob& knob) : knob_(knob), ratios_(knob.num_values()) {}
+double RealisedCount::Ratio::half_width() const {
+  return kNormal95 * std::sqrt(variance()) / below;
+}
+
+RealisedCount::RealisedCount(const Knob& knob, std::optional<double> asked)
+    : knob_(knob), asked_(asked), ratios_(knob.num_values()) {}
 
 void RealisedCount::add(const KnobLabel& label) {
   switch (knob_.kind) {
@@ -171,6 +180,7 @@ void RealisedCount::add(const KnobLabel& label) {
       break;
     case KnobKind::scalar:
       ratios_[0].add(label.value.value_or(0.0), label.value ? 1.0 : 0.0);
+      if (label.value && asked_) distances_ += std::abs(*label.value - *asked_);
       break;
     case KnobKind::distribution:
       for (std::size_t i = 0; i < ratios_.size(); ++i)
@@ -185,7 +195,31 @@ Realised RealisedCount::result() const {
     result.values.push_back(ratio.above / ratio.below);
     result.half_widths.push_back(ratio.half_width());
   }
+  if (knob_.kind == KnobKind::scalar) {
+    result.distance = distances_ / ratios_[0].below;
+    result.deviation = std::sqrt(ratios_[0].variance() / ratios_[0].below);
+  }
   return result;
+}
+
+TextMatch text_match(const std::vector<double>& asked, const std::vector<const Realised*>& levels) {
+  const auto n = static_cast<double>(asked.size());
+  double mean_asked = 0.0, mean = 0.0;
+  TextMatch match;
+  for (std::size_t i = 0; i < asked.size(); ++i) {
+    mean_asked += asked[i] / n;
+    mean += levels[i]->values[0] / n;
+    match.distance += levels[i]->distance / n;
+  }
+  double both = 0.0, of_asked = 0.0, of_texts = 0.0;
+  for (std::size_t i = 0; i < asked.size(); ++i) {
+    const double apart = levels[i]->values[0] - mean;
+    both += (asked[i] - mean_asked) * apart;
+    of_asked += (asked[i] - mean_asked) * (asked[i] - mean_asked);
+    of_texts += apart * apart + levels[i]->deviation * levels[i]->deviation;
+  }
+  match.correlation = both / std::sqrt(of_asked * of_texts);
+  return match;
 }
 
 Realised realised(const Knob& knob, const std::vector<Sentence>& sentences, const Lexicon& lexicon) {
@@ -311,7 +345,11 @@ std::optional<SweepResult> sweep_knobs(const LanguageModel& model, const std::ve
                                     .guidance = options.guidance,
                                     .calibrated = options.calibrated,
                                     .seed = mix_bits(options.seed) + progress.levels_done};
-    std::vector<RealisedCount> counts(knobs.begin(), knobs.end());
+    std::vector<RealisedCount> counts;
+    for (const Knob& knob : knobs) {
+      const auto setting = std::ranges::find(settings, knob.name, &KnobSetting::knob);
+      counts.emplace_back(knob, setting == settings.end() ? std::nullopt : std::optional(setting->values[0]));
+    }
     std::vector<GenerationRequest> requests;
     for (std::size_t first = 0; first < n; first += requests.size()) {
       if (hooks.go_on && !hooks.go_on(progress)) return std::nullopt;

@@ -15,12 +15,24 @@ namespace semfuse {
 struct Realised {
   std::vector<double> values;
   std::vector<double> half_widths;  // Of the 95 % intervals, over sentences.
+  // Of a scalar, sentence by sentence, which no coin between two requests can get right: the mean distance from what
+  // was asked for, if that is known, and the standard deviation.
+  double distance = 0.0;
+  double deviation = 0.0;
 };
+
+// How single sentences follow a scalar, over levels of equal weight.
+struct TextMatch {
+  double distance = 0.0;     // Mean distance of a sentence's value from what was asked for.
+  double correlation = 0.0;  // Pearson's, of what was asked for and the sentence's value; NaN if either never changes.
+};
+TextMatch text_match(const std::vector<double>& asked, const std::vector<const Realised*>& levels);
 
 // Counts them sentence by sentence, in memory that does not grow. `knob` must outlive it.
 class RealisedCount {
  public:
-  explicit RealisedCount(const Knob& knob);
+  // `asked` of a scalar: what distances are measured from.
+  explicit RealisedCount(const Knob& knob, std::optional<double> asked = std::nullopt);
   void add(const Sentence& sentence, const Lexicon& lexicon) { add(read_label(knob_, sentence, lexicon)); }
   void add(const KnobLabel& label);
   Realised result() const;
@@ -30,6 +42,7 @@ class RealisedCount {
   // origin near the ratio, the first sentence's: sums of plain squares would lose what little they differ by.
   struct Ratio {
     void add(double part, double whole);
+    double variance() const;  // Times the number of wholes.
     double half_width() const;
 
     double above = 0.0;
@@ -41,6 +54,8 @@ class RealisedCount {
   };
 
   const Knob& knob_;
+  std::optional<double> asked_;
+  double distances_ = 0.0;
   std::vector<Ratio> ratios_;
 };
 
@@ -76,8 +91,9 @@ struct KnobSweep {
   // Of one knob alone, of what was requested and the mean of what came of it; for a distribution over all its weights.
   // NaN if there are gaps: the order of levels that cannot be asked for is chance, whatever it is.
   std::optional<double> spearman;
-  std::size_t violations = 0;     // Neighbouring levels that fall beyond sampling error; of a probability or scalar.
-  double mean_side_effect = 0.0;  // On the values of the other knobs, against nothing stated; over levels.
+  std::optional<TextMatch> texts;  // Of one scalar alone.
+  std::size_t violations = 0;      // Neighbouring levels that fall beyond sampling error; of a probability or scalar.
+  double mean_side_effect = 0.0;   // On the values of the other knobs, against nothing stated; over levels.
   double largest_side_effect = 0.0;
 };
 

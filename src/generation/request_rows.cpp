@@ -68,8 +68,8 @@ RequestRows::Asked RequestRows::asked_by(std::span<const KnobSetting> settings) 
   for (std::size_t i = 0; i < settings.size(); ++i) {
     const double weight = guidance_of(settings[i].knob);
     if (weight == 0.0) continue;
-    const bool alone = !request_.knob_guidance.empty();
-    const double measured = alone ? as_measured(settings.subspan(i, 1)).guidance : together.guidance;
+    // What a knob's own map takes: it was measured alone, and another knob's guidance would push it past its level.
+    const double measured = as_measured(settings.subspan(i, 1)).guidance;
     stated.push_back(settings[i]);
     held.push_back(together.settings[i]);
     by_weight[std::min(weight * measured, kMostGuidance)].push_back(held.back());

@@ -38,6 +38,7 @@ void add_summary(Json& json, const KnobSweep& sweep) {
     json["spearman"] = *sweep.spearman;
     json["monotony_violations"] = sweep.violations;
   }
+  if (sweep.texts) json["texts"] = {{"mae", sweep.texts->distance}, {"correlation", sweep.texts->correlation}};
   if (!sweep.gaps.empty()) json["gaps"] = sweep.gaps;
   json["side_effect_mean"] = sweep.mean_side_effect;
   json["side_effect_largest"] = sweep.largest_side_effect;

@@ -27,13 +27,21 @@ std::vector<double> read_numbers(const ReadJson& json) {
 std::vector<Realised> read_realised(const ReadJson& json) {
   std::vector<Realised> all;
   for (const ReadJson& one : json.get_ref<const ReadJson::array_t&>())
-    all.push_back({read_numbers(one.at("values")), read_numbers(one.at("half_widths"))});
+    all.push_back({.values = read_numbers(one.at("values")),
+                   .half_widths = read_numbers(one.at("half_widths")),
+                   .distance = one.at("distance").is_null() ? NAN : one.at("distance").get<double>(),
+                   .deviation = one.at("deviation").is_null() ? NAN : one.at("deviation").get<double>()});
   return all;
 }
 
 std::string line_of(const std::string& level, const std::vector<Realised>& realised) {
   Json all = Json::array();
-  for (const Realised& one : realised) all.push_back({{"values", one.values}, {"half_widths", one.half_widths}});
+  for (const Realised& one : realised) {
+    all.push_back({{"values", one.values},
+                   {"half_widths", one.half_widths},
+                   {"distance", one.distance},
+                   {"deviation", one.deviation}});
+  }
   return Json{{"level", level}, {"realised", std::move(all)}}.dump() + '\n';
 }
 
@@ -56,7 +64,7 @@ std::string sweep_identity(const LanguageModel& model, const SweepOptions& optio
   }
   const SamplingOptions& sampling = options.sampling;
   return fmt::format(
-      R"({{"sweep":2,"model":"{:08x}","n":{},"levels":{},"seed":{},"guidance":{},"temperature":{},"top_k":{},"top_p":{}}})",
+      R"({{"sweep":3,"model":"{:08x}","n":{},"levels":{},"seed":{},"guidance":{},"temperature":{},"top_k":{},"top_p":{}}})",
       weights.value(), options.n, options.levels, options.seed, options.guidance, sampling.temperature, sampling.top_k,
       sampling.top_p);
 }

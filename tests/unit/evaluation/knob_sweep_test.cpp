@@ -62,6 +62,24 @@ TEST(KnobSweep, TheIntervalIsThatOfAllSentencesAtOnce) {
   EXPECT_LT(constant.result().half_widths[0], 1e-14) << "no noise of sums of squares";
 }
 
+// Asked for 1 and 3; texts of 1 and 2, and of 3 and 4. Distances 1/2 and 1/2; covariance of asked and value 1,
+// variances 1 and 5/4.
+TEST(TextMatch, CountsEachText) {
+  const Knob knob = parse_knob("length: scalar of length from 1 to 9");
+  const auto level = [&](double asked, double first, double second) {
+    RealisedCount count(knob, asked);
+    for (const double value : {first, second}) count.add(KnobLabel{.value = value});
+    return count.result();
+  };
+  const Realised low = level(1.0, 1.0, 2.0);
+  const Realised high = level(3.0, 3.0, 4.0);
+  EXPECT_NEAR(low.distance, 0.5, 1e-12);
+  EXPECT_NEAR(low.deviation, 0.5, 1e-12);
+  const TextMatch match = text_match({1.0, 3.0}, {&low, &high});
+  EXPECT_NEAR(match.distance, 0.5, 1e-12);
+  EXPECT_NEAR(match.correlation, 1.0 / std::sqrt(1.25), 1e-12);
+}
+
 TEST(KnobSweep, StopsWithinALevelAndGoesOnFromLevelsThatAreKnown) {
   ModelOptions options = small_options(AttentionMask::causal, true);
   options.knobs = {kPolarity};

@@ -23,7 +23,7 @@ TEST(SweepLevels, AreThereAgain) {
     SweepLevels levels(path, "{}");
     EXPECT_EQ(levels.size(), 0U);
     levels.keep("0", {{{0.1 + 0.2, NAN}, {1e-17, 0.0}}});
-    levels.keep("1 polarity=0.5", {{{0.5}, {0.1}}, {{}, {}}});
+    levels.keep("1 polarity=0.5", {{{0.5}, {0.1}, 0.25, 1.0 / 3.0}, {{}, {}}});
   }
   const SweepLevels levels(path, "{}");
   EXPECT_EQ(levels.size(), 2U);
@@ -34,6 +34,8 @@ TEST(SweepLevels, AreThereAgain) {
   EXPECT_TRUE(std::isnan(first[0].values[1]));
   EXPECT_EQ(first[0].half_widths[0], 1e-17);
   EXPECT_EQ(levels.find("1 polarity=0.5")->size(), 2U);
+  EXPECT_EQ(levels.find("1 polarity=0.5")->front().distance, 0.25);
+  EXPECT_EQ(levels.find("1 polarity=0.5")->front().deviation, 1.0 / 3.0);
 }
 
 TEST(SweepLevels, RefuseWhatIsNotTheirs) {
