@@ -181,6 +181,14 @@ class Api(unittest.TestCase):
         self.assertGreater(error["column"], 1)
         self.assertNotIn("grammar:2", error["message"])
 
+    def test_schemas(self):
+        """A model of words cannot write JSON, and says so; what is no schema is refused for that."""
+        for schema, part in [({"type": "object", "properties": {"a": {"type": "integer"}}}, "vocabulary"), ({"type": "nothing"}, "no such type")]:
+            body = {"response_format": {"type": "json_schema", "json_schema": {"name": "x", "schema": schema}}}
+            status, answer = self.server.post("/v1/completions", body)
+            self.assertEqual((status, answer["error"]["param"]), (400, "response_format"), answer)
+            self.assertIn(part, answer["error"]["message"])
+
     def test_errors(self):
         for body, param in [({"prompt": "zzz"}, "prompt"), ({"knobs": {"x": 1}}, "knobs.x"), ({"knobs": {"polarity": 7}}, "knobs.polarity"),
                             ({"max_tokens": 10 ** 6}, "max_tokens"), ({"temprature": 1}, "temprature"), ({"grammar": "root ::= ("}, "grammar"),
