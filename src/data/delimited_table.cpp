@@ -12,8 +12,6 @@
 namespace semfuse {
 namespace {
 
-constexpr std::size_t kMostColumns = 1000;
-
 // Goes over a line's cells to see whether a quote stays open, and where cells end.
 class QuoteScan {
  public:
@@ -100,9 +98,9 @@ void DelimitedTable::read_heading() {
 }
 
 void DelimitedTable::set_columns(std::vector<std::string> names, std::size_t line) {
-  if (names.size() > kMostColumns) {
+  if (names.size() > kMostTableColumns) {
     throw Error(fmt::format("{}:{}: has {} columns, more than {}; is it a {} file?", name(), line, names.size(),
-                            kMostColumns, to_string(format())));
+                            kMostTableColumns, to_string(format())));
   }
   for (std::size_t i = 0; i < names.size(); ++i) {
     if (names[i].empty()) names[i] = fmt::format("column_{}", i + 1);

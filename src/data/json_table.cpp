@@ -12,7 +12,6 @@
 namespace semfuse {
 namespace {
 
-constexpr std::size_t kMostColumns = 1000;
 using nlohmann::json;
 
 }  // namespace
@@ -55,10 +54,10 @@ class JsonTable::Handler : public nlohmann::json_sax<json> {
     if (depth_ > 1) return true;
     const auto [place, added] = index_.try_emplace(name, columns_.size());
     if (added) {
-      if (columns_.size() == kMostColumns) {
+      if (columns_.size() == kMostTableColumns) {
         index_.erase(place);
         return stop(fmt::format("has the key {}, and there are {} others before it; use the same few keys in every row",
-                                quoted_text(name), kMostColumns));
+                                quoted_text(name), kMostTableColumns));
       }
       columns_.push_back(name);
       texts_.emplace_back();

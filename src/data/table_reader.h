@@ -17,6 +17,9 @@ namespace semfuse {
 
 enum class TableFormat { txt, tsv, csv, jsonl };
 
+// A table with more columns is refused.
+inline constexpr std::size_t kMostTableColumns = 1000;
+
 std::string_view to_string(TableFormat format);
 // "txt", "tsv", "csv", "jsonl". Throws Error for anything else.
 TableFormat parse_table_format(std::string_view name);

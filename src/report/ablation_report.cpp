@@ -6,17 +6,12 @@
 #include <cmath>
 
 #include "io/json_writer.h"
+#include "report/estimate_text.h"
 #include "report/plot.h"
 #include "semfuse/synthetic_corpus.h"
 
 namespace semfuse {
 namespace {
-
-std::string text_of(const Estimate& value, int digits) {
-  if (std::isnan(value.mean)) return "–";
-  if (std::isnan(value.high)) return fmt::format("{:.{}f}", value.mean, digits);
-  return fmt::format("{:.{}f} ± {:.{}f}", value.mean, digits, value.high - value.mean, digits);
-}
 
 Json json_of(const Estimate& value) {
   return {{"mean", value.mean}, {"ci95", value.high - value.mean}};
@@ -48,9 +43,9 @@ std::vector<std::vector<std::string>> ablation_cells(const std::vector<AblationR
   for (const AblationRow& row : rows) {
     if (row.runs.empty()) continue;
     if (any == nullptr || row.runs.size() > any->runs.size()) any = &row;
-    cells.push_back({row.variant.title, std::to_string(row.runs.size()), text_of(row.perplexity(), 3),
-                     text_of(row.over_floor(), 4), text_of(row.seen_only(), 3), text_of(row.held_out(), 3),
-                     text_of(row.after_held_out(), 3)});
+    cells.push_back({row.variant.title, std::to_string(row.runs.size()), estimate_text(row.perplexity(), 3),
+                     estimate_text(row.over_floor(), 4), estimate_text(row.seen_only(), 3),
+                     estimate_text(row.held_out(), 3), estimate_text(row.after_held_out(), 3)});
   }
   if (any != nullptr) {
     const auto mean = [&](double EntropyFloor::*value) {

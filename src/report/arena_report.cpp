@@ -9,6 +9,7 @@
 
 #include "evaluation/statistics.h"
 #include "io/json_writer.h"
+#include "report/estimate_text.h"
 #include "report/html.h"
 #include "report/plot.h"
 
@@ -73,23 +74,18 @@ Estimate ratio(const ArenaReport& report, const StrengthRow& row, bool positive)
   return estimate(values);
 }
 
-std::string text_of(const Estimate& value, int digits) {
-  if (std::isnan(value.mean)) return "–";
-  if (std::isnan(value.high)) return fmt::format("{:.{}f}", value.mean, digits);
-  return fmt::format("{:.{}f} ± {:.{}f}", value.mean, digits, value.high - value.mean, digits);
-}
-
 bool is_plain(const StrengthRow& row) {
   return row.method->name == "unconditional";
 }
 
 std::string both(const StrengthRow& row, double ArenaEnd::*field, int digits) {
-  return fmt::format("{} / {}", text_of(row.over([&](const ArenaPoint& p) { return p.positive.*field; }), digits),
-                     text_of(row.over([&](const ArenaPoint& p) { return p.negative.*field; }), digits));
+  return fmt::format("{} / {}", estimate_text(row.over([&](const ArenaPoint& p) { return p.positive.*field; }), digits),
+                     estimate_text(row.over([&](const ArenaPoint& p) { return p.negative.*field; }), digits));
 }
 
 std::string ratios(const ArenaReport& report, const StrengthRow& row) {
-  return fmt::format("{} / {}", text_of(ratio(report, row, true), 2), text_of(ratio(report, row, false), 2));
+  return fmt::format("{} / {}", estimate_text(ratio(report, row, true), 2),
+                     estimate_text(ratio(report, row, false), 2));
 }
 
 std::string strength_text(const StrengthRow& row) {
@@ -111,13 +107,6 @@ std::string markdown(const Rows& rows) {
     text += '\n';
   }
   return text + '\n';
-}
-
-Rows escaped(Rows rows) {
-  for (auto& row : rows) {
-    for (std::string& cell : row) cell = escaped_html(cell);
-  }
-  return rows;
 }
 
 bool is_ours(std::string_view method) {
@@ -222,7 +211,7 @@ Rows arena_cells(const ArenaReport& report) {
     cells.push_back({std::string(row.method->title), strength_text(row), both(row, &ArenaEnd::control, 3),
                      both(row, &ArenaEnd::flip, 3), is_plain(row) ? "" : ratios(report, row),
                      both(row, &ArenaEnd::length, 1), fmt::format("{}", fmt::join(distinct, " / ")),
-                     std::string(row.method->cost), text_of(times(row), 1),
+                     std::string(row.method->cost), estimate_text(times(row), 1),
                      run.parameters == 0 ? "" : std::to_string(run.parameters),
                      run.training_seconds == 0.0 ? "" : fmt::format("{:.0f} s", run.training_seconds)});
   }
@@ -259,8 +248,8 @@ Rows level_cells(const ArenaReport& report) {
       mean.push_back(of_seed->mean_error());
       largest.push_back(of_seed->largest_error());
     }
-    row.push_back(text_of(estimate(mean), 3));
-    row.push_back(text_of(estimate(largest), 3));
+    row.push_back(estimate_text(estimate(mean), 3));
+    row.push_back(estimate_text(estimate(largest), 3));
     cells.push_back(std::move(row));
   }
   return cells;
@@ -317,10 +306,10 @@ std::string arena_page(const ArenaReport& report) {
       to_svg(frontiers);
   body +=
       "<h2>What a setting means</h2>\n" + to_svg(level_plot(report)) +
-      html_table(escaped(level_cells(report)),
+      html_table(escaped_cells(level_cells(report)),
                  "Share of texts that the judge finds positive. A coin between two hard codes has any share without a "
                  "graded knob, so a share alone is no evidence for one.");
-  body += "<h2>Methods</h2>\n" + html_table(escaped(arena_cells(report)));
+  body += "<h2>Methods</h2>\n" + html_table(escaped_cells(arena_cells(report)));
   return html_page(fmt::format("Arena: {}", report.knob), body);
 }
 

@@ -1,5 +1,7 @@
 #include "report/axis.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -90,6 +92,10 @@ std::vector<double> logarithmic_ticks(double low, double high, std::size_t count
     exponent += std::max(stride, 1.0);
   }
   return ticks.size() < 2 ? axis_ticks(low, high, count) : ticks;
+}
+
+std::string tick_text(double tick) {
+  return fmt::format("{:.6g}", tick);
 }
 
 }  // namespace semfuse

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace semfuse {
@@ -35,5 +36,8 @@ std::vector<double> axis_ticks(double low, double high, std::size_t count);
 // The same for a logarithmic axis, low > 0: 1, 2, 5, 10, ...; powers of ten alone where these are too many, and evenly
 // spaced numbers where they are too few.
 std::vector<double> logarithmic_ticks(double low, double high, std::size_t count);
+
+// A tick as it is written: "0.25", "1e+06".
+std::string tick_text(double tick);
 
 }  // namespace semfuse

@@ -61,6 +61,13 @@ bool has_numbers(const std::vector<std::vector<std::string>>& rows, std::size_t 
 
 }  // namespace
 
+std::vector<std::vector<std::string>> escaped_cells(std::vector<std::vector<std::string>> rows) {
+  for (std::vector<std::string>& row : rows) {
+    for (std::string& cell : row) cell = escaped_html(cell);
+  }
+  return rows;
+}
+
 std::string html_table(const std::vector<std::vector<std::string>>& rows, std::string_view caption) {
   if (rows.empty()) return "";
   constexpr std::size_t kFewColumns = 4;

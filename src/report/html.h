@@ -11,6 +11,9 @@ namespace semfuse {
 // UTF-8 become spaces. Also for SVG.
 std::string escaped_html(std::string_view text);
 
+// The cells of a table, each by escaped_html.
+std::vector<std::vector<std::string>> escaped_cells(std::vector<std::vector<std::string>> rows);
+
 // A table whose first row is its heading and whose first column names the rows. Cells are HTML already, headings of it
 // text. Columns of numbers are aligned right. On a narrow screen a table of more than four columns shows its rows as
 // lists, a smaller one shows that it scrolls. Without rows there is no table.

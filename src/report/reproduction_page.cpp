@@ -15,7 +15,7 @@ namespace {
 
 using Rows = std::vector<std::vector<std::string>>;
 
-std::string number(double value, int digits = 3) {
+std::string fixed_number(double value, int digits = 3) {
   if (!std::isfinite(value)) return "–";
   constexpr double kLargestFixed = 1e6;  // A perplexity may have thirty digits.
   if (digits > 0 && std::abs(value) >= kLargestFixed) return fmt::format("{:.4g}", value);
@@ -24,8 +24,9 @@ std::string number(double value, int digits = 3) {
 
 std::string interval(const Estimate& e, int digits = 3) {
   if (!std::isfinite(e.mean)) return "–";
-  if (!std::isfinite(e.low)) return number(e.mean, digits);
-  return fmt::format("{} [{}, {}]", number(e.mean, digits), number(e.low, digits), number(e.high, digits));
+  if (!std::isfinite(e.low)) return fixed_number(e.mean, digits);
+  return fmt::format("{} [{}, {}]", fixed_number(e.mean, digits), fixed_number(e.low, digits),
+                     fixed_number(e.high, digits));
 }
 
 std::string percent(double value) {
@@ -38,7 +39,7 @@ int digits_of(const Metric& metric) {
 
 std::string each(const std::vector<double>& values, int digits) {
   std::vector<std::string> texts;
-  for (const double value : values) texts.push_back(number(value, digits));
+  for (const double value : values) texts.push_back(fixed_number(value, digits));
   return fmt::format("{}", fmt::join(texts, " · "));
 }
 
@@ -66,11 +67,12 @@ Rows table1_rows(const Reproduction& r) {
       if (metric->values.empty() || !std::isfinite(metric->values.front())) continue;
       const int digits = digits_of(*metric);
       const std::vector<RunMetrics>& runs = metric == &fusion[i] ? r.fusion : r.baseline;
-      rows.push_back({metric->title, name, runs.front().attention, number(metric->published, digits),
+      rows.push_back({metric->title, name, runs.front().attention, fixed_number(metric->published, digits),
                       interval(estimate(metric->values), digits), each(metric->values, digits)});
     }
     if (baseline[i].name == "ppl") {
-      rows.push_back({baseline[i].title, "the corpus' own floor", "causal", "–", number(r.entropy_floor_ppl), "–"});
+      rows.push_back(
+          {baseline[i].title, "the corpus' own floor", "causal", "–", fixed_number(r.entropy_floor_ppl), "–"});
       add_floor_rows(rows, r);
     }
   }
@@ -88,9 +90,9 @@ Rows held_out_rows(const Reproduction& r) {
     return interval(estimate(values));
   };
   return {{"class", "published", "paper's nucleus", "usual nucleus", "class-uniform"},
-          {"positive", number(published().fusion.held_out_pos, 2), rates(&ControlMetrics::positive),
+          {"positive", fixed_number(published().fusion.held_out_pos, 2), rates(&ControlMetrics::positive),
            rates(&ControlMetrics::positive_usual_nucleus), "0.60"},
-          {"negative", number(published().fusion.held_out_neg, 2), rates(&ControlMetrics::negative),
+          {"negative", fixed_number(published().fusion.held_out_neg, 2), rates(&ControlMetrics::negative),
            rates(&ControlMetrics::negative_usual_nucleus), "0.60"}};
 }
 
@@ -160,7 +162,7 @@ Rows claim_rows(const Reproduction& r) {
 Rows authors_rows(const Reproduction& r) {
   Rows rows = {{"", "authors' code (4 seeds)", "ours", "difference [95 %, Welch]", ""}};
   for (const CodeComparison& c : compare_with_authors_code(r)) {
-    rows.push_back({c.metric, number(c.authors_mean), interval(c.ours), interval(c.difference),
+    rows.push_back({c.metric, fixed_number(c.authors_mean), interval(c.ours), interval(c.difference),
                     c.differs                         ? "differs"
                     : std::isfinite(c.difference.low) ? "no difference at 95 %"
                                                       : "one seed: no interval"});
@@ -177,7 +179,7 @@ Rows overhead_rows(const Reproduction& r) {
     for (const RunMetrics& run : r.fusion) fusion.push_back(get(run));
     const double b = estimate(baseline).mean;
     const double f = estimate(fusion).mean;
-    rows.push_back({name, number(b, digits), number(f, digits), number(f / b, 2)});
+    rows.push_back({name, fixed_number(b, digits), fixed_number(f, digits), fixed_number(f / b, 2)});
   };
   row(
       "parameters", [](const RunMetrics& run) { return static_cast<double>(run.parameters); }, 0);
@@ -255,13 +257,6 @@ std::string samples_html(const std::vector<RunMetrics>& runs) {
   return text;
 }
 
-Rows escaped(Rows rows) {
-  for (auto& row : rows) {
-    for (std::string& cell : row) cell = escaped_html(cell);
-  }
-  return rows;
-}
-
 std::string summary(const Reproduction& r) {
   std::vector<std::uint64_t> seeds;
   for (const RunMetrics& run : r.fusion) seeds.push_back(run.seed);
@@ -300,31 +295,32 @@ std::string report_page(const Reproduction& r) {
       escaped_html(summary(r)));
   body += fmt::format("<p class=\"note\">{}</p>\n", escaped_html(look_ahead_note(r)));
   body += "<h2>Table 1: main metrics</h2>\n" +
-          html_table(escaped(table1_rows(r)),
+          html_table(escaped_cells(table1_rows(r)),
                      fmt::format("{} attention; positions as in the authors' code",
                                  r.fusion.empty() ? "" : escaped_html(r.fusion.front().attention)));
   body += "<h2>Figure 1: perplexity by epoch</h2>\n" + figure1(r);
   if (r.fusion.size() > 1) body += "<p class=\"soft\">Bands are 95 % intervals of the mean over seeds.</p>\n";
   body += "<h2>Which claims hold over seeds</h2>\n" + difference_plot(r) +
-          html_table(escaped(claim_rows(r)),
+          html_table(escaped_cells(claim_rows(r)),
                      "A claim holds if the interval of the paired difference is below 0, and does not if it is above.");
   if (r.paper_held_out)
-    body += "<h2>Against the authors' code</h2>\n" +
-            html_table(escaped(authors_rows(r)), "The published code with the same held-out words and four seeds.");
+    body +=
+        "<h2>Against the authors' code</h2>\n" +
+        html_table(escaped_cells(authors_rows(r)), "The published code with the same held-out words and four seeds.");
   body +=
       "<h2>Hard control</h2>\n" +
-      html_table(escaped(hard_rows(r)),
+      html_table(escaped_cells(hard_rows(r)),
                  "200 sentences a seed and setting. Hard control rules everything else out, so this must be perfect.") +
-      html_table(escaped(confusion_rows(r)), "Intended against realised polarity, all seeds together.");
+      html_table(escaped_cells(confusion_rows(r)), "Intended against realised polarity, all seeds together.");
   body += "<h2>Held-out adjectives under control</h2>\n" +
-          html_table(escaped(held_out_rows(r)),
+          html_table(escaped_cells(held_out_rows(r)),
                      "Share of sentences whose adjective was never seen in training; 200 sentences a seed. The paper's "
                      "nucleus leaves out the token that crosses its mass, the usual one keeps it.");
   body += "<h2>Cross-entropy of single words</h2>\n" +
-          html_table(escaped(focus_rows(r)), "Nats, mean over the occurrences as target.");
+          html_table(escaped_cells(focus_rows(r)), "Nats, mean over the occurrences as target.");
   body += "<h2>Samples</h2>\n" + samples_html(r.baseline) + samples_html(r.fusion);
   body += "<h2>What fusion costs</h2>\n" +
-          html_table(escaped(overhead_rows(r)), "The paper says “small overhead” and gives no figure.");
+          html_table(escaped_cells(overhead_rows(r)), "The paper says “small overhead” and gives no figure.");
   return html_page("The paper, reproduced", body);
 }
 

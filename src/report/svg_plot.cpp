@@ -26,10 +26,6 @@ const char* colour(std::size_t index) {
   return kColours[index % std::size(kColours)];
 }
 
-std::string number(double value) {
-  return fmt::format("{:.6g}", value);
-}
-
 double width_of(std::string_view text) {
   return kCharacter * static_cast<double>(std::ranges::count_if(
                           text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
@@ -187,7 +183,7 @@ void draw(Picture& picture, const Plot& plot) {
     }
   }
   double labels = 0.0;
-  for (const double tick : y.ticks()) labels = std::max(labels, width_of(number(tick)));
+  for (const double tick : y.ticks()) labels = std::max(labels, width_of(tick_text(tick)));
   const double left = labels + (plot.y_label.empty() ? 20.0 : 36.0);
   const Frame frame{.x = x,
                     .y = y,
@@ -197,9 +193,9 @@ void draw(Picture& picture, const Plot& plot) {
                     .bottom = picture.top() + 4 + kHeight};
   for (const double tick : y.ticks()) {
     picture.line(frame.left, frame.y_place(tick), frame.right, frame.y_place(tick), "var(--line)");
-    picture.text(frame.left - 8, frame.y_place(tick) + 5, "end", number(tick));
+    picture.text(frame.left - 8, frame.y_place(tick) + 5, "end", tick_text(tick));
   }
-  for (const double tick : x.ticks()) picture.text(frame.x_place(tick), frame.bottom + 20, "middle", number(tick));
+  for (const double tick : x.ticks()) picture.text(frame.x_place(tick), frame.bottom + 20, "middle", tick_text(tick));
   picture.text((frame.left + frame.right) / 2, frame.bottom + 42, "middle", plot.x_label);
   if (!plot.y_label.empty()) {
     picture.shape(fmt::format("<text transform=\"translate(18 {:.1f}) rotate(-90)\" text-anchor=\"middle\">{}</text>\n",
@@ -259,7 +255,7 @@ void draw(Picture& picture, const IntervalPlot& plot) {
                     .bottom = top + kRow * static_cast<double>(plot.rows.size())};
   for (const double tick : x.ticks()) {
     picture.line(frame.x_place(tick), frame.top, frame.x_place(tick), frame.bottom, "var(--line)");
-    picture.text(frame.x_place(tick), frame.bottom + 20, "middle", number(tick));
+    picture.text(frame.x_place(tick), frame.bottom + 20, "middle", tick_text(tick));
   }
   picture.text(kWidth / 2, frame.bottom + 42, "middle", plot.label);
   for (const Reference& reference : plot.references) {

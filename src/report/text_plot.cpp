@@ -10,10 +10,6 @@
 namespace semfuse {
 namespace {
 
-std::string number(double value) {
-  return fmt::format("{:.6g}", value);
-}
-
 std::vector<double> all_of(const Plot& plot, std::vector<double> Series::*values) {
   std::vector<double> all;
   for (const Series& series : plot.series) all.insert(all.end(), (series.*values).begin(), (series.*values).end());
@@ -62,7 +58,7 @@ std::string to_text(const Plot& plot, std::size_t width, std::size_t height) {
     }
   }
   std::vector<std::string> labels(rows);
-  for (const double tick : y.ticks()) labels[rows - 1 - cell(y.place(tick), rows)] = number(tick);
+  for (const double tick : y.ticks()) labels[rows - 1 - cell(y.place(tick), rows)] = tick_text(tick);
 
   std::string text = plot.title;
   std::size_t line = text.size();
@@ -77,7 +73,7 @@ std::string to_text(const Plot& plot, std::size_t width, std::size_t height) {
     canvas[row].erase(canvas[row].find_last_not_of(' ') + 1);
     text += fmt::format("{:>{}} |{}\n", labels[row], kLabel, canvas[row]);
   }
-  const std::string first = number(x.low()), last = number(x.high());
+  const std::string first = tick_text(x.low()), last = tick_text(x.high());
   text += fmt::format("{:>{}} +{}\n", "", kLabel, std::string(columns, '-'));
   const std::size_t room = columns > last.size() ? columns - last.size() : 0;
   text += fmt::format("{:>{}}  {:<{}}{}\n", "", kLabel, first, room, last);
