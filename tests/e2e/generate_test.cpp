@@ -205,7 +205,7 @@ TEST_F(GenerateCommand, GrammarCheckSaysWhereASentenceLeaves) {
   EXPECT_EQ(bracketed.exit_code, 0) << bracketed.out;
   EXPECT_EQ(nlohmann::json::parse(bracketed.out)["sentences"][0]["text"], "[1,2]");
   EXPECT_EQ(nlohmann::json::parse(bracketed.out)["sentences"].size(), 3u);
-  expect_refused({"grammar", "[check]", "one-clause"}, "[check] not in {check}");
+  expect_refused({"grammar", "[check]", "one-clause"}, "[check] not in {check,from-schema,from-regex}");
   expect_refused({"inspect", "run", "[a,b]"}, "unexpected argument \"[a,b]\"");
   expect_refused({"grammar", "chekc", "one-clause"}, "check");
   expect_refused({"grammar", "check"}, "FILE");

@@ -90,8 +90,16 @@ class Browser:
     def find(self, selector):
         return self._call("POST", self._path("/element"), {"using": "css selector", "value": selector})[ELEMENT]
 
-    def click(self, selector):
-        self._call("POST", self._path(f"/element/{self.find(selector)}/click"), {})
+    def click(self, selector, seconds=5):
+        """As a person would: if the page moves under the pointer, once more."""
+        end = time.monotonic() + seconds
+        while True:
+            try:
+                return self._call("POST", self._path(f"/element/{self.find(selector)}/click"), {})
+            except WebDriverError as error:
+                if "click intercepted" not in str(error) or time.monotonic() > end:
+                    raise
+            time.sleep(0.1)
 
     def press(self, selector, *keys):
         """Types into an element; keys are texts or names such as End."""
