@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <malloc.h>
 #include <signal.h>
 #include <time.h>
 #include <unistd.h>
@@ -77,6 +78,16 @@ ServerOptions server_options(const Options& options) {
   return server;
 }
 
+// What a long text took goes back to the system when it ends: glibc by itself keeps blocks of up to 32 MB once it has
+// freed one.
+void give_back_memory() {
+#ifdef M_MMAP_THRESHOLD
+  constexpr int kLargeBlock = 1 << 18;
+  ::mallopt(M_MMAP_THRESHOLD, kLargeBlock);
+  ::mallopt(M_TRIM_THRESHOLD, kLargeBlock);
+#endif
+}
+
 // The next of these signals, or 0 if none came in time.
 int next_signal(const sigset_t& signals, std::chrono::milliseconds patience) {
   const timespec time{.tv_sec = patience.count() / 1000, .tv_nsec = patience.count() % 1000 * 1'000'000};
@@ -85,6 +96,7 @@ int next_signal(const sigset_t& signals, std::chrono::milliseconds patience) {
 }
 
 int serve(const Options& options) {
+  give_back_memory();
   // Blocked before the first thread begins, so that all of them leave signals to this one.
   sigset_t signals;
   ::sigemptyset(&signals);
