@@ -25,7 +25,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Options {
+struct AblateFlags {
   std::string out;
   std::optional<std::string> seeds;
   std::optional<std::string> first_seed;
@@ -35,7 +35,7 @@ struct Options {
   bool quiet = false;
 };
 
-std::vector<AblationRow> chosen_rows(const Options& options) {
+std::vector<AblationRow> chosen_rows(const AblateFlags& options) {
   std::vector<AblationVariant> variants = ablation_variants(options.settings);
   std::vector<std::string> names;
   for (const AblationVariant& variant : variants) names.push_back(variant.name);
@@ -99,7 +99,7 @@ struct Job {
   std::string title() const { return fmt::format("{}, seed {}", row->variant.title, seed); }
 };
 
-int run_ablations(const Options& options, Exchange& exchange) {
+int run_ablations(const AblateFlags& options, Exchange& exchange) {
   const bool leads = exchange.rank() == 0;
   Experiment numbers;  // Only to read and check the option.
   numbers.seed = 1;
@@ -181,7 +181,7 @@ int run_ablations(const Options& options, Exchange& exchange) {
 
 Command ablate_command(CommandLine& program) {
   CommandLine* app = program.add_subcommand("ablate", "Train the semfuse model with each part removed in turn");
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<AblateFlags>();
   app->add_option("--out", options->out,
                   "Folder for runs, table.md, plot.svg and results.json; finished runs there are kept")
       ->type_name("DIR")

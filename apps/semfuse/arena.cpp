@@ -34,7 +34,7 @@ constexpr std::uint64_t kSteps = 1600;
 constexpr std::size_t kWords = 4000;
 constexpr std::size_t kFeedForward = 256;
 
-struct Options {
+struct ArenaFlags {
   std::vector<std::string> data;
   TableFlags table;
   std::string out;
@@ -52,7 +52,7 @@ struct Options {
 };
 
 // The knob of that name that a column gives, or one that is declared.
-Knob chosen_knob(const Options& options, const DataOptions& data) {
+Knob chosen_knob(const ArenaFlags& options, const DataOptions& data) {
   if (options.knob.find(':') != std::string::npos) return parse_knob(options.knob);
   const std::vector<Knob> knobs = column_knobs(data).knobs;
   std::vector<std::string> names;
@@ -69,7 +69,7 @@ Knob chosen_knob(const Options& options, const DataOptions& data) {
                           names.empty() ? "" : fmt::format("; there is {}", fmt::join(names, ", "))));
 }
 
-std::vector<const ArenaMethod*> chosen_methods(const Options& options) {
+std::vector<const ArenaMethod*> chosen_methods(const ArenaFlags& options) {
   std::vector<const ArenaMethod*> methods;
   const std::vector<std::string> names = split_at_commas(options.methods);
   for (const std::string& name : names) arena_method(name);  // Throws.
@@ -82,7 +82,7 @@ std::vector<const ArenaMethod*> chosen_methods(const Options& options) {
 }
 
 // Every model of the arena is trained so; words, as most of the field has them.
-Experiment base_experiment(const Options& options, const DataOptions& data) {
+Experiment base_experiment(const ArenaFlags& options, const DataOptions& data) {
   Experiment experiment = preset_experiment("text");
   experiment.data = data;
   const DataSize size = estimated_size(data);
@@ -132,7 +132,7 @@ bool is_of(const ArenaRun& run, const ArenaMethod& method, const ArenaSettings& 
          std::ranges::equal(run.points, strengths_of(method, settings), {}, &ArenaPoint::strength);
 }
 
-int run_arena(const Options& options, Exchange& exchange) {
+int run_arena(const ArenaFlags& options, Exchange& exchange) {
   const bool leads = exchange.rank() == 0;
   StudyFolder folder(options.out, "arena");
   if (std::error_code ignored; options.resume && !fs::exists(folder.path(), ignored))
@@ -248,7 +248,7 @@ int run_arena(const Options& options, Exchange& exchange) {
 
 Command arena_command(CommandLine& program) {
   CommandLine* app = program.add_subcommand("arena", "Compare methods of control on your own labelled texts");
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<ArenaFlags>();
   app->add_option("--data", options->data, "Labelled texts: .tsv, .csv or .jsonl; may be repeated")
       ->type_name("FILE")
       ->required();

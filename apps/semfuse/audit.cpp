@@ -13,7 +13,7 @@
 namespace semfuse {
 namespace {
 
-struct Options {
+struct AuditFlags {
   std::string run;
   std::optional<std::string> sentences;
   std::optional<std::string> threads;
@@ -41,7 +41,7 @@ std::string as_text(const Audit& result) {
       tried);
 }
 
-int run_audit(const Options& options) {
+int run_audit(const AuditFlags& options) {
   const Checkpoint checkpoint = load_checkpoint(options.run);
   Experiment asked;
   asked.corpus.val = kAuditSentences;
@@ -64,7 +64,7 @@ int run_audit(const Options& options) {
 
 Command audit_command(CommandLine& program) {
   CommandLine* app = program.add_subcommand("audit", "Prove or refute that a model looks ahead");
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<AuditFlags>();
   app->add_option("RUN", options->run, "A run folder or its model.safetensors")->required();
   app->add_option("--sentences", options->sentences,
                   fmt::format("Validation sentences to change (default: {})", kAuditSentences))

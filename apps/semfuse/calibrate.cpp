@@ -26,7 +26,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Options {
+struct CalibrateFlags {
   std::string run;
   std::string knob;
   std::optional<std::string> judge;
@@ -41,7 +41,7 @@ struct Options {
 };
 
 // The judge that is named, the run's own, or one that is trained now and kept there. Null: texts show it themselves.
-std::unique_ptr<Judge> find_judge(const Options& options, const Checkpoint& checkpoint, const Knob& knob,
+std::unique_ptr<Judge> find_judge(const CalibrateFlags& options, const Checkpoint& checkpoint, const Knob& knob,
                                   const fs::path& folder, const InterruptGuard& interrupt) {
   if (options.judge) return open_judge(*options.judge, options.patience, knob, interrupt);
   if (!knob.of_column) return nullptr;
@@ -81,7 +81,7 @@ Json as_json(const Knob& knob, const CalibrationResult& result) {
           {"map", std::move(values)}};
 }
 
-int calibrate(const Options& options) {
+int calibrate(const CalibrateFlags& options) {
   CalibrateOptions how;
   how.n = parse_whole_number("--n", options.n, 10, 1'000'000).value_or(how.n);
   how.seed = parse_whole_number("--seed", options.seed, 0, std::numeric_limits<std::int64_t>::max()).value_or(how.seed);
@@ -133,7 +133,7 @@ int calibrate(const Options& options) {
 Command calibrate_command(CommandLine& program) {
   CommandLine* app =
       program.add_subcommand("calibrate", "Make a knob mean what it says: measure it with a judge, and map requests");
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<CalibrateFlags>();
   app->add_option("RUN", options->run, "A run folder or a .safetensors file; the map is stored in the model's file")
       ->required();
   app->add_option("--knob", options->knob, "The knob to calibrate")->type_name("NAME")->required();

@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Options {
+struct CompareFlags {
   std::vector<std::string> runs;
   std::optional<std::string> threads;
   bool json = false;
@@ -161,7 +161,7 @@ std::string as_text(const Terminal& terminal, const std::vector<Column>& columns
   return text;
 }
 
-int compare(const Options& options) {
+int compare(const CompareFlags& options) {
   const std::size_t threads = parse_threads(options.threads);
   std::vector<Column> columns;
   for (const std::string& path : options.runs) columns.push_back(measured(path, threads));
@@ -174,7 +174,7 @@ int compare(const Options& options) {
 
 Command compare_command(CommandLine& program) {
   CommandLine* app = program.add_subcommand("compare", "Measure several models and lay them side by side");
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<CompareFlags>();
   app->add_option("RUN", options->runs, "Run folders or their model.safetensors")->required();
   app->add_option("--threads", options->threads, "Threads to compute with; the result is the same for any number")
       ->type_name("N");

@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Options {
+struct CorpusFlags {
   std::optional<std::string> seed;
   std::optional<std::string> train;
   std::optional<std::string> val;
@@ -39,7 +39,7 @@ void refuse_existing(const fs::path& path) {
       fmt::format("{}: is already there and is not overwritten; remove it or choose another folder", path.string()));
 }
 
-int write_corpus(const Options& options) {
+int write_corpus(const CorpusFlags& options) {
   Experiment experiment;
   set_from_option(experiment, "--seed", "seed", options.seed);
   set_from_option(experiment, "--train", "corpus.train", options.train);
@@ -83,7 +83,7 @@ int write_corpus(const Options& options) {
 
 Command corpus_command(CommandLine& program) {
   CommandLine* app = program.add_subcommand("corpus", "Write the synthetic corpus as text, one sentence a line");
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<CorpusFlags>();
   app->add_option("--out", options->out,
                   "Folder to write train.txt and val.txt into; files there are never overwritten")
       ->type_name("DIR")

@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Options {
+struct DataFlags {
   std::vector<std::string> files;
   TableFlags table;
   std::optional<std::string> out;
@@ -155,7 +155,7 @@ Json as_json(const DataDescription& data) {
           {"knobs", std::move(knobs)}};
 }
 
-int describe(const Options& options) {
+int describe(const DataFlags& options) {
   if (options.out) {
     std::error_code ignored;
     if (fs::exists(fs::symlink_status(*options.out, ignored))) {
@@ -186,7 +186,7 @@ int describe(const Options& options) {
 Command data_command(CommandLine& program) {
   CommandLine* app = program.add_subcommand("data", "Look into files of text to train on");
   app->require_subcommand();
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<DataFlags>();
   CommandLine* describe_app = app->add_subcommand("describe", "Say what is in files: texts, columns, faults, knobs");
   describe_app->add_option("FILE", options->files, "txt (a text a line), tsv, csv or jsonl, also .gz or .zst")
       ->required();

@@ -18,7 +18,7 @@
 namespace semfuse {
 namespace {
 
-struct Options {
+struct EvaluateFlags {
   std::string run;
   std::optional<std::string> seed;
   std::optional<std::string> sentences;
@@ -116,7 +116,7 @@ std::string as_text(const Terminal& terminal, const Experiment& experiment, cons
   return text + more_metrics(terminal, metrics);
 }
 
-int run_evaluation(const Options& options) {
+int run_evaluation(const EvaluateFlags& options) {
   const bool against_ngram = wants_ngram(options.against);
   if (options.data.empty()) options.table.require_none();
   const Checkpoint checkpoint = load_checkpoint(options.run);
@@ -161,7 +161,7 @@ int run_evaluation(const Options& options) {
 Command evaluate_command(CommandLine& program) {
   CommandLine* app = program.add_subcommand(
       "evaluate", "Measure all of a model: perplexity beside the entropy floor, words, controls");
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<EvaluateFlags>();
   app->add_option("RUN", options->run, "A run folder or its model.safetensors")->required();
   app->add_option("--seed", options->seed, "Draw the validation sentences by another seed (default: the run's)")
       ->type_name("N");

@@ -12,12 +12,12 @@
 namespace semfuse {
 namespace {
 
-struct Options {
+struct ExportFlags {
   std::string run;
   std::string to;
 };
 
-int run(const Options& options) {
+int run(const ExportFlags& options) {
   if (ImportedModel::is_at(options.run)) {
     const ImportedModel model(options.run);
     export_hf_model(model, options.to);
@@ -37,7 +37,7 @@ int run(const Options& options) {
 
 Command export_command(CommandLine& program) {
   CommandLine* app = program.add_subcommand("export", "Write a model for other programs, such as PyTorch");
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<ExportFlags>();
   app->add_option("RUN_OR_FILE", options->run, "A run folder or an imported model, or its model.safetensors")
       ->required();
   app->add_option("--to", options->to,

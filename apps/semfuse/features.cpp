@@ -19,7 +19,7 @@
 namespace semfuse {
 namespace {
 
-struct Options {
+struct FeaturesFlags {
   std::vector<std::string> text;
   std::vector<std::string> settings;
   std::optional<std::string> lexicon;
@@ -67,7 +67,7 @@ std::string as_table(const Terminal& terminal, const std::vector<std::string>& t
   return table.text(terminal, 0, 2);
 }
 
-void show(const Options& options, std::vector<std::string> tokens, const std::vector<std::string>& names,
+void show(const FeaturesFlags& options, std::vector<std::string> tokens, const std::vector<std::string>& names,
           const FeatureMatrix& matrix) {
   tokens.insert(tokens.begin(), "<bos>");
   tokens.emplace_back("<eos>");
@@ -78,7 +78,7 @@ void show(const Options& options, std::vector<std::string> tokens, const std::ve
 constexpr const char* kEmpty = "the sentence is empty; write one in quotes, as \"I didn't like the soup at all.\"";
 
 // The tokens of a model of any text, as it reads them.
-int show_tokens(const Options& options, const LanguageModel& model, const std::string& text) {
+int show_tokens(const FeaturesFlags& options, const LanguageModel& model, const std::string& text) {
   const std::vector<TokenId> ids = model.encode(text);
   if (ids.empty()) throw Error(kEmpty);
   std::vector<std::string> tokens;
@@ -90,7 +90,7 @@ int show_tokens(const Options& options, const LanguageModel& model, const std::s
 }
 
 // As the options say.
-FeatureBank chosen_bank(const Options& options) {
+FeatureBank chosen_bank(const FeaturesFlags& options) {
   Experiment experiment;
   apply_settings(experiment, options.settings, "features");
   if (options.lexicon) experiment.lexicon = *options.lexicon;
@@ -98,7 +98,7 @@ FeatureBank chosen_bank(const Options& options) {
 }
 
 // Each word by itself and complete, as a word tokenizer would have it.
-int show_natural(const Options& options, const std::string& text, const std::string& bank_name) {
+int show_natural(const FeaturesFlags& options, const std::string& text, const std::string& bank_name) {
   if (options.model) throw Error("--model has its own bank; leave out --bank and --tagger");
   Experiment experiment;
   experiment.features.kernel = MembershipKernel::gaussian;
@@ -137,7 +137,7 @@ bool is_of_the_paper(const std::string& text) {
   return 2 * static_cast<std::size_t>(num_known) >= words.size();
 }
 
-int show_features(const Options& options) {
+int show_features(const FeaturesFlags& options) {
   const std::string text = fmt::format("{}", fmt::join(options.text, " "));
   const bool plain = !options.model && !options.lexicon && options.settings.empty();
   if (options.bank || options.tagger || (plain && !split_words(text).empty() && !is_of_the_paper(text))) {
@@ -175,7 +175,7 @@ int show_features(const Options& options) {
 
 Command features_command(CommandLine& program) {
   CommandLine* app = program.add_subcommand("features", "Print the semantic matrix of a sentence");
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<FeaturesFlags>();
   app->add_option("SENTENCE", options->text, "The sentence, in quotes")->required();
   app->add_option("--set", options->settings, "Change a setting of the features; may be repeated")
       ->type_name("KEY=VALUE");

@@ -24,7 +24,7 @@
 namespace semfuse {
 namespace {
 
-struct Options {
+struct GenerateFlags {
   std::string run;
   std::string n = "1";
   std::string seed = "1";
@@ -63,7 +63,7 @@ KnobSetting read_knob(std::span<const Knob> knobs, const std::string& text) {
 }
 
 // An option that would change nothing is a misunderstanding: it is refused, with what it needs.
-void refuse_ignored(const Options& options, const GenerationRequest& request, const ControlOptions& controls) {
+void refuse_ignored(const GenerateFlags& options, const GenerationRequest& request, const ControlOptions& controls) {
   const auto refuse = [](bool given, std::string_view message) {
     if (given) throw Error(std::string(message));
   };
@@ -128,7 +128,7 @@ void read_guidance(const std::optional<std::string>& text, bool has_grammar, Gen
   }
 }
 
-GenerationRequest request_of(const Options& options, const LanguageModel& model, const Generator& generator) {
+GenerationRequest request_of(const GenerateFlags& options, const LanguageModel& model, const Generator& generator) {
   constexpr std::uint64_t kMost = std::numeric_limits<std::int64_t>::max();
   constexpr std::uint64_t kMostTokens = 100'000;
   GenerationRequest request;
@@ -220,7 +220,7 @@ class RequestSource {
   std::uint64_t total_ = 0;
 };
 
-int generate(const Options& options) {
+int generate(const GenerateFlags& options) {
   const Checkpoint checkpoint = load_checkpoint(options.run);
   const Generator generator(checkpoint.model, parse_threads(options.threads));
   GenerationRequest request = request_of(options, checkpoint.model, generator);
@@ -301,7 +301,7 @@ int generate(const Options& options) {
 
 Command generate_command(CommandLine& program) {
   CommandLine* app = program.add_subcommand("generate", "Generate sentences with a trained model");
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<GenerateFlags>();
   std::vector<std::string> presets;
   for (const GenerationPreset& preset : generation_presets()) presets.push_back(preset.name);
   app->add_option("RUN", options->run, "A run folder or a .safetensors file, or a model that was imported")->required();

@@ -30,7 +30,7 @@ Grammar find_grammar(const std::string& name_or_path, const Lexicon& lexicon) {
 
 namespace {
 
-struct Options {
+struct GrammarFlags {
   std::string action;
   std::string grammar;
   std::vector<std::string> sentences;
@@ -40,7 +40,7 @@ struct Options {
   bool json = false;
 };
 
-JsonSchemaOptions schema_options(const Options& options) {
+JsonSchemaOptions schema_options(const GrammarFlags& options) {
   using Whitespace = JsonSchemaOptions::Whitespace;
   return {.whitespace = options.whitespace == "none"     ? Whitespace::none
                         : options.whitespace == "spaced" ? Whitespace::spaced
@@ -48,7 +48,7 @@ JsonSchemaOptions schema_options(const Options& options) {
           .any_order = options.any_order};
 }
 
-int translate(const Options& options) {
+int translate(const GrammarFlags& options) {
   if (!options.sentences.empty()) {
     throw Error(fmt::format("grammar {} takes one {}; put it in quotes", options.action,
                             options.action == "from-regex" ? "regular expression" : "file"));
@@ -79,7 +79,7 @@ struct Report {
   bool all_accepted = true;
 };
 
-void check(const Options& options, Report& report) {
+void check(const GrammarFlags& options, Report& report) {
   report.object = {{"grammar", options.grammar}, {"well_formed", false}, {"sentences", Json::array()}};
   std::optional<Checkpoint> checkpoint;
   if (options.run) checkpoint = load_checkpoint(*options.run);
@@ -115,7 +115,7 @@ void check(const Options& options, Report& report) {
   }
 }
 
-int check(const Options& options) {
+int check(const GrammarFlags& options) {
   Report report;
   const auto print_json = [&report] { Terminal(stdout).print(report.object.dump() + '\n'); };
   try {
@@ -138,7 +138,7 @@ int check(const Options& options) {
 
 Command grammar_command(CommandLine& program) {
   CommandLine* app = program.add_subcommand("grammar", "Check grammars; write them from schemas");
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<GrammarFlags>();
   app->add_option("ACTION", options->action,
                   "check a grammar and sentences against it; write GBNF from-schema or from-regex")
       ->required()

@@ -13,7 +13,7 @@
 namespace semfuse {
 namespace {
 
-struct Options {
+struct ImportFlags {
   std::string path;
   std::string out;
   std::string tokenizer;
@@ -22,7 +22,7 @@ struct Options {
   bool quiet = false;
 };
 
-int run(const Options& options) {
+int run(const ImportFlags& options) {
   OutputFolder::checked(options.out);
   const ForeignModel model = open_foreign_model(options.path, options.tokenizer);
   check_tensors(model, options.path);
@@ -72,7 +72,7 @@ int run(const Options& options) {
 
 Command import_command(CommandLine& program) {
   CommandLine* app = program.add_subcommand("import", "Make a model of somebody else's: Hugging Face, GGUF, llama2.c");
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<ImportFlags>();
   app->add_option(
          "PATH", options->path,
          "A Hugging Face folder (config.json, safetensors), a GGUF file, or a model of llama2.c; Llama or GPT-2")

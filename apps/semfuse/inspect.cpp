@@ -25,7 +25,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Options {
+struct InspectFlags {
   std::string path;
   bool json = false;
 };
@@ -267,7 +267,7 @@ Json archive_json(const std::string& file, const TensorArchive& archive) {
   return {{"file", file}, {"kind", "safetensors"}, {"metadata", archive.metadata()}, {"tensors", std::move(tensors)}};
 }
 
-int inspect(const Options& options) {
+int inspect(const InspectFlags& options) {
   fs::path path = options.path;
   const auto print = [&](const Json& json, const std::string& text) {
     Terminal(stdout).print(options.json ? json.dump() + '\n' : text);
@@ -308,7 +308,7 @@ int inspect(const Options& options) {
 
 Command inspect_command(CommandLine& program) {
   CommandLine* app = program.add_subcommand("inspect", "Show a model: configuration, parameters, vocabulary, features");
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<InspectFlags>();
   app->add_option("RUN_OR_FILE", options->path,
                   "A run folder, a .safetensors file, or a model of others (Hugging Face folder, GGUF, llama2.c); of a "
                   "file that is none of these, its tensors are listed")

@@ -18,7 +18,7 @@
 namespace semfuse {
 namespace {
 
-struct Options {
+struct JudgeFlags {
   std::vector<std::string> data;
   TableFlags table;
   std::string label;
@@ -30,7 +30,7 @@ struct Options {
   bool json = false;
 };
 
-RecordOptions records_of(const Options& options) {
+RecordOptions records_of(const JudgeFlags& options) {
   return {.text_column = options.table.text.value_or(""),
           .columns = {},
           .skip_bad = options.table.skip_bad,
@@ -38,7 +38,7 @@ RecordOptions records_of(const Options& options) {
 }
 
 // What the column says, as `train` would make a knob of it.
-Knob knob_of(const Options& options) {
+Knob knob_of(const JudgeFlags& options) {
   DataOptions data;
   data.train = options.data;
   data.labels = {options.label};
@@ -60,7 +60,7 @@ Json as_json(const Knob& knob, const JudgeQuality& quality) {
   return object;
 }
 
-int train(const Options& options) {
+int train(const JudgeFlags& options) {
   std::error_code ignored;
   if (options.out.empty()) throw Error("--out is empty; name a file");
   if (std::filesystem::exists(std::filesystem::symlink_status(options.out, ignored))) {
@@ -94,7 +94,7 @@ int train(const Options& options) {
   return 0;
 }
 
-int check(const Options& options) {
+int check(const JudgeFlags& options) {
   const LinearJudge judge = LinearJudge::load(options.judge);
   const LabelledTexts texts = read_labelled_texts({options.data.begin(), options.data.end()}, records_of(options),
                                                   judge.knob(), judge.weights().slots);
@@ -116,7 +116,7 @@ int check(const Options& options) {
 }
 
 // A number a line for a text a line, as any judge program does.
-int say(const Options& options) {
+int say(const JudgeFlags& options) {
   const LinearJudge judge = LinearJudge::load(options.judge);
   const Terminal terminal(stdout);
   constexpr std::size_t kAtOnce = 4096;
@@ -143,7 +143,7 @@ int say(const Options& options) {
 Command judge_command(CommandLine& program) {
   CommandLine* app = program.add_subcommand("judge", "Train and check judges, which say of texts what a label said");
   app->require_subcommand();
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<JudgeFlags>();
   CommandLine* trains = app->add_subcommand("train", "Train a judge from labelled texts");
   CommandLine* checks = app->add_subcommand("check", "Measure how often a judge is right, and how sure it may be");
   CommandLine* says = app->add_subcommand("say", "Judge the lines of standard input: a number for each");

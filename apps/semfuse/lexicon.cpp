@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Options {
+struct LexiconFlags {
   std::vector<std::string> data;
   TableFlags table;
   std::string label;
@@ -79,7 +79,7 @@ Json as_json(const InducedLexicon& lexicon) {
           {"words", std::move(words)}};
 }
 
-int induce(const Options& options) {
+int induce(const LexiconFlags& options) {
   std::error_code ignored;
   if (fs::exists(fs::symlink_status(options.out, ignored))) {
     throw Error(fmt::format("{}: is already there and is not overwritten; name another file", options.out));
@@ -112,7 +112,7 @@ int induce(const Options& options) {
 Command lexicon_command(CommandLine& program) {
   CommandLine* app = program.add_subcommand("lexicon", "Make a lexicon from labelled texts");
   app->require_subcommand();
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<LexiconFlags>();
   CommandLine* induce_app =
       app->add_subcommand("induce", "Find the polarity of words and phrases from the labels of texts");
   induce_app

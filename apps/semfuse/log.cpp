@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Options {
+struct LogFlags {
   std::string run;
   std::optional<std::string> svg;
 };
@@ -70,7 +70,7 @@ bool begins_an_event(std::string_view text) {
   return text.substr(0, kEvent.size()) == kEvent.substr(0, text.size());
 }
 
-int run(const Options& options) {
+int run(const LogFlags& options) {
   const RunFiles files{options.run};
   const fs::path path = files.log();
   std::error_code ignored;
@@ -102,7 +102,7 @@ int run(const Options& options) {
 
 Command log_command(CommandLine& program) {
   CommandLine* app = program.add_subcommand("log", "Draw the loss and perplexity curves of a run");
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<LogFlags>();
   app->add_option("RUN", options->run, "A run folder, finished or not")->required();
   app->add_option("--svg", options->svg, "Where to draw (default: RUN/log.svg)")->type_name("FILE");
   app->footer(

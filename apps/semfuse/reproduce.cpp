@@ -27,7 +27,7 @@ namespace fs = std::filesystem;
 
 constexpr std::uint64_t kFirstSeed = 111;  // The paper's.
 
-struct Options {
+struct ReproduceFlags {
   std::string out;
   std::string seeds = "3";
   bool quick = false;
@@ -48,7 +48,7 @@ void require_same_words_and_seed(const Experiment& before, const Experiment& aft
   }
 }
 
-std::vector<PaperRun> plan(const Options& options) {
+std::vector<PaperRun> plan(const ReproduceFlags& options) {
   std::vector<PaperRun> runs;
   const std::uint64_t seeds = options.quick ? 1 : parse_whole_number("--seeds", options.seeds, 1, 1000).value();
   for (std::uint64_t i = 0; i < seeds; ++i) {
@@ -122,7 +122,7 @@ std::string summary(const Terminal& terminal, const Reproduction& reproduction) 
          broken(floor_text(reproduction), terminal.width()) + '\n';
 }
 
-int reproduce(const Options& options, Exchange& exchange) {
+int reproduce(const ReproduceFlags& options, Exchange& exchange) {
   const bool leads = exchange.rank() == 0;
   StudyFolder folder(options.out, "reproduction");
   const std::size_t threads = parse_threads(options.threads);
@@ -206,7 +206,7 @@ int reproduce(const Options& options, Exchange& exchange) {
 Command reproduce_command(CommandLine& program) {
   CommandLine* app = program.add_subcommand(
       "reproduce", "Train the paper's two models over seeds and lay our numbers beside the published ones");
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<ReproduceFlags>();
   app->add_option("--out", options->out, "Folder for runs, results.json and report.html; finished runs there are kept")
       ->type_name("DIR")
       ->required();

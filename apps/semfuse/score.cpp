@@ -18,7 +18,7 @@
 namespace semfuse {
 namespace {
 
-struct Options {
+struct ScoreFlags {
   std::string model;
   std::optional<std::string> text;
   std::optional<std::string> file;
@@ -28,7 +28,7 @@ struct Options {
   bool json = false;
 };
 
-TextScore score(const Options& options) {
+TextScore score(const ScoreFlags& options) {
   const int given = (options.text ? 1 : 0) + (options.file ? 1 : 0) + (options.ids.empty() ? 0 : 1);
   if (given != 1) throw Error("score: give one of --text, --file and --ids");
   const std::size_t window =
@@ -48,7 +48,7 @@ TextScore score(const Options& options) {
   return ids.empty() ? score_text(checkpoint.model, text, window) : score_ids(checkpoint.model, ids, window);
 }
 
-int run(const Options& options) {
+int run(const ScoreFlags& options) {
   const TextScore result = score(options);
   if (options.json) {
     const Json object = {{"ids", result.ids},
@@ -73,7 +73,7 @@ int run(const Options& options) {
 
 Command score_command(CommandLine& program) {
   CommandLine* app = program.add_subcommand("score", "How probable a model finds a text, token by token");
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<ScoreFlags>();
   app->add_option("MODEL", options->model, "A run folder or its model.safetensors, or a model that was imported")
       ->required();
   app->add_option("--text", options->text, "The text itself")->type_name("TEXT");

@@ -24,7 +24,7 @@ namespace {
 
 constexpr std::chrono::seconds kPatience(10);  // For what is under way when the server is to end.
 
-struct Options {
+struct ServeFlags {
   std::vector<std::string> models;
   std::optional<std::string> port;
   std::string host = "127.0.0.1";
@@ -53,7 +53,7 @@ void log_line(const ApiOptions::Record& record) {
   [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
 }
 
-ServerOptions server_options(const Options& options) {
+ServerOptions server_options(const ServeFlags& options) {
   ServerOptions server;
   server.models.assign(options.models.begin(), options.models.end());
   server.host = options.host;
@@ -95,7 +95,7 @@ int next_signal(const sigset_t& signals, std::chrono::milliseconds patience) {
   return number > 0 ? number : 0;
 }
 
-int serve(const Options& options) {
+int serve(const ServeFlags& options) {
   give_back_memory();
   // Blocked before the first thread begins, so that all of them leave signals to this one.
   sigset_t signals;
@@ -141,7 +141,7 @@ int serve(const Options& options) {
 
 Command serve_command(CommandLine& program) {
   CommandLine* app = program.add_subcommand("serve", "Answer over HTTP, with a page to play with the knobs");
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<ServeFlags>();
   app->add_option("MODEL", options->models, "Run folders or .safetensors files; the first answers unless one is named")
       ->required();
   app->add_option("--port", options->port, "Where to listen; 0 takes any that is free (8080)")->type_name("N");

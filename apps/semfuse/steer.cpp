@@ -28,7 +28,7 @@
 namespace semfuse {
 namespace {
 
-struct Options {
+struct SteerFlags {
   std::string run;
   std::string method = "value";
   std::string knob;
@@ -77,7 +77,7 @@ Knob knob_of(const std::string& text, const LanguageModel& model) {
 
 // Who says what came of texts that the model writes under the head: the judge that is named, the run's own, or one that
 // learns from the same labelled texts. Null: nobody can.
-std::unique_ptr<Judge> find_judge(const Options& options, const DataOptions& files, const Knob& knob,
+std::unique_ptr<Judge> find_judge(const SteerFlags& options, const DataOptions& files, const Knob& knob,
                                   const InterruptGuard& interrupt) {
   if (options.judge) return open_judge(*options.judge, options.patience, knob, interrupt);
   if (!knob.of_column) return nullptr;
@@ -92,7 +92,7 @@ std::unique_ptr<Judge> find_judge(const Options& options, const DataOptions& fil
   return nullptr;
 }
 
-int train(const Options& options) {
+int train(const SteerFlags& options) {
   constexpr std::uint64_t kMost = 1'000'000'000;
   std::error_code ignored;
   if (std::filesystem::exists(std::filesystem::symlink_status(options.out, ignored))) {
@@ -151,7 +151,7 @@ int train(const Options& options) {
 Command steer_command(CommandLine& program) {
   CommandLine* app = program.add_subcommand("steer", "Train heads that steer a model which stays as it is");
   app->require_subcommand();
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<SteerFlags>();
   CommandLine* trains = app->add_subcommand("train", "Train a head on labelled texts");
   trains->add_option("RUN", options->run, "The model: a run folder or a .safetensors file")->required();
   trains

@@ -30,7 +30,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Options {
+struct SweepFlags {
   std::string run;
   std::vector<std::string> knobs;
   bool all = false;
@@ -137,7 +137,7 @@ bool spread_sweeps(const LanguageModel& model, const std::vector<std::string>& n
   return spread_jobs(exchange, names.size(), run, keep);
 }
 
-int run_sweep(const Options& options, Exchange& exchange) {
+int run_sweep(const SweepFlags& options, Exchange& exchange) {
   const bool leads = exchange.rank() == 0;
   SweepOptions sweep;
   sweep.levels = parse_whole_number("--levels", options.levels, 2, 1001).value_or(sweep.levels);
@@ -232,7 +232,7 @@ int run_sweep(const Options& options, Exchange& exchange) {
 Command sweep_command(CommandLine& program) {
   CommandLine* app =
       program.add_subcommand("sweep", "Measure what a model does with its knobs: requested against realised");
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<SweepFlags>();
   app->add_option("RUN", options->run, "A run folder or a .safetensors file")->required();
   app->heading("What to measure");
   app->add_option("--knob", options->knobs, "Sweep this knob only; may be repeated (default: every knob by itself)")

@@ -19,7 +19,7 @@
 namespace semfuse {
 namespace {
 
-struct Options {
+struct TaggerFlags {
   std::vector<std::string> files;
   std::string out;
   std::optional<std::string> passes;
@@ -36,7 +36,7 @@ std::size_t num_words(const std::vector<TaggedSentence>& sentences) {
   return sum;
 }
 
-int train(const Options& options) {
+int train(const TaggerFlags& options) {
   constexpr std::uint64_t kMost = 1'000'000'000;
   TaggerTrainingOptions training;
   training.passes = parse_whole_number("--passes", options.passes, 1, kMost).value_or(training.passes);
@@ -144,7 +144,7 @@ Json as_json(const Score& score, std::size_t all) {
           {"tags", std::move(tags)}};
 }
 
-int check(const Options& options) {
+int check(const TaggerFlags& options) {
   const Tagger tagger = options.tagger == "english" ? *Tagger::english() : Tagger::load(options.tagger);
   const std::vector<TaggedSentence> sentences = load_conllu(options.file);
   const std::size_t all = num_words(sentences);
@@ -186,7 +186,7 @@ int check(const Options& options) {
 Command tagger_command(CommandLine& program) {
   CommandLine* app = program.add_subcommand("tagger", "Train and check taggers, which find parts of speech");
   app->require_subcommand();
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<TaggerFlags>();
   CommandLine* trains = app->add_subcommand("train", "Train a tagger from CoNLL-U files");
   trains->add_option("FILE", options->files, "Sentences with parts of speech, as Universal Dependencies has them")
       ->required();

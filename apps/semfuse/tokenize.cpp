@@ -25,7 +25,7 @@ namespace {
 
 constexpr std::size_t kMaxInput = std::size_t{1} << 30;
 
-struct Options {
+struct TokenizeFlags {
   std::string model;
   std::optional<std::string> text;
   bool json = false;
@@ -120,7 +120,7 @@ std::string piece_text(std::string_view surface) {
   return text;
 }
 
-int show_tokens(const Options& options) {
+int show_tokens(const TokenizeFlags& options) {
   const Coder coder(options.model);
   const Tokens tokens = coder.encode(options.text ? *options.text : read_standard_input(), options.specials);
   const Terminal terminal(stdout);
@@ -139,7 +139,7 @@ int show_tokens(const Options& options) {
 }
 
 // The bytes as they are, but not to a terminal, which would obey some of them.
-int show_text(const Options& options) {
+int show_text(const TokenizeFlags& options) {
   if (options.text) throw Error("--decode reads ids from standard input; leave out the text");
   const Coder coder(options.model);
   const std::string text = coder.decode(parse_token_ids(read_standard_input(), "standard input"));
@@ -162,7 +162,7 @@ int show_text(const Options& options) {
 
 Command tokenize_command(CommandLine& program) {
   CommandLine* app = program.add_subcommand("tokenize", "Show the tokens of a text, or the text of tokens");
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<TokenizeFlags>();
   app->add_option(
          "MODEL", options->model,
          "A run folder or imported model, its model.safetensors, a foreign model, or its tokenizer.json or .model")

@@ -26,7 +26,7 @@
 namespace semfuse {
 namespace {
 
-struct Options {
+struct TrainFlags {
   TrainingRequest request;
   TableFlags table;
   std::optional<std::string> threads;
@@ -41,7 +41,7 @@ struct Options {
 };
 
 // Says what is read and found while an experiment comes of the request.
-Experiment resolved_experiment(const Options& options) {
+Experiment resolved_experiment(const TrainFlags& options) {
   TrainingRequest request = options.request;
   request.table = options.table;
   request.calibrate = !options.no_calibrate;
@@ -56,7 +56,7 @@ Experiment resolved_experiment(const Options& options) {
   return resolve(request);
 }
 
-TrainingRun make_run(const Options& options, std::size_t threads, std::shared_ptr<Exchange> exchange) {
+TrainingRun make_run(const TrainFlags& options, std::size_t threads, std::shared_ptr<Exchange> exchange) {
   constexpr std::uint64_t kMost = 1'000'000'000;
   const TrainingRunOptions run_options = {
       .threads = threads,
@@ -84,7 +84,7 @@ std::string resume_command(std::string word) {
 }
 
 // Processes on one machine that nobody has given processors of their own share them.
-std::size_t threads_of(const Options& options, const Exchange& exchange) {
+std::size_t threads_of(const TrainFlags& options, const Exchange& exchange) {
   const std::size_t wanted = parse_threads(options.threads);
   if (wanted > 0 || exchange.size() == 1) return thread_count(wanted);
   const std::size_t usable = thread_count(0);
@@ -109,7 +109,7 @@ RunOutcome trained(TrainingRun& run, const RunCallback& on_event) {
 }
 
 // One of several processes that is not the first: it computes and says nothing.
-int follow(Options options, std::shared_ptr<Exchange> exchange) {
+int follow(TrainFlags options, std::shared_ptr<Exchange> exchange) {
   options.quiet = true;
   TrainingRun run = make_run(options, threads_of(options, *exchange), exchange);
   if (run.finished()) return 0;
@@ -118,7 +118,7 @@ int follow(Options options, std::shared_ptr<Exchange> exchange) {
   return 0;
 }
 
-int lead(const Options& options, const std::shared_ptr<Exchange>& exchange) {
+int lead(const TrainFlags& options, const std::shared_ptr<Exchange>& exchange) {
   const std::size_t threads = threads_of(options, *exchange);
   TrainingRun run = make_run(options, threads, exchange);
   if (run.finished()) {
@@ -158,7 +158,7 @@ int lead(const Options& options, const std::shared_ptr<Exchange>& exchange) {
   return 0;
 }
 
-int train(const Options& options) {
+int train(const TrainFlags& options) {
   return run_in_processes([&](const std::shared_ptr<Exchange>& exchange) {
     if (options.instruction_set) use_instruction_set(*options.instruction_set);
     return exchange->rank() > 0 ? follow(options, exchange) : lead(options, exchange);
@@ -169,7 +169,7 @@ int train(const Options& options) {
 
 Command train_command(CommandLine& program) {
   CommandLine* app = program.add_subcommand("train", "Train a model on your own texts, or on the synthetic corpus");
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<TrainFlags>();
   app->heading("What to train");
   CommandOption* preset = app->add_option("--preset", options->request.preset,
                                           fmt::format("A built-in experiment: {} (default: {})",

@@ -12,12 +12,12 @@
 namespace semfuse {
 namespace {
 
-struct Options {
+struct VerifyFlags {
   std::string path;
   bool json = false;
 };
 
-int run(const Options& options) {
+int run(const VerifyFlags& options) {
   const std::vector<Finding> findings = verify(options.path);
   const Terminal terminal(stdout);
   if (options.json) {
@@ -48,7 +48,7 @@ int run(const Options& options) {
 
 Command verify_command(CommandLine& program) {
   CommandLine* app = program.add_subcommand("verify", "Check a file or a run: structure, checksum, finite numbers");
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<VerifyFlags>();
   app->add_option("RUN_OR_FILE", options->path, "A run folder or a .safetensors file")->required();
   app->add_flag("--json", options->json, "Print one JSON list");
   app->footer(

@@ -15,7 +15,7 @@
 namespace semfuse {
 namespace {
 
-struct Options {
+struct WordsFlags {
   std::string run;
   std::string lexicon;
   std::string out;
@@ -31,7 +31,7 @@ void say_doubts(const std::vector<std::string>& doubts) {
     notify("such words may turn up anywhere in a free sentence; a grammar keeps them in their place");
 }
 
-int add_words(const Options& options) {
+int add_words(const WordsFlags& options) {
   const WordAddition added =
       add_words(options.run, Lexicon::load(options.lexicon).entries(), options.lexicon, options.out);
   say_doubts(added.doubts);
@@ -47,7 +47,7 @@ const char* speaks_through(const LanguageModel& model, std::size_t id) {
   return "features alone";
 }
 
-int list_words(const Options& options) {
+int list_words(const WordsFlags& options) {
   const Checkpoint checkpoint = load_checkpoint(options.run);
   const LanguageModel& model = checkpoint.model;
   const std::optional<Experiment> experiment = checkpoint.find_experiment();
@@ -104,7 +104,7 @@ int list_words(const Options& options) {
 Command words_command(CommandLine& program) {
   CommandLine* app = program.add_subcommand("words", "List the words of a model, or add some by describing them");
   app->require_subcommand();
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<WordsFlags>();
   CommandLine* add = app->add_subcommand("add", "Add words to a trained model without training");
   add->add_option("RUN", options->run, "A run folder or its model.safetensors")->required();
   add->add_option("--lexicon", options->lexicon,

@@ -17,6 +17,12 @@
 
 namespace semfuse {
 
+// How a tensor is called in a file, and how here.
+struct NamePair {
+  std::string_view theirs;
+  std::string_view ours;
+};
+
 // One of our tensors (TensorNeed) in a foreign file.
 struct ForeignTensor {
   std::string name;  // Ours.

@@ -13,9 +13,9 @@ namespace {
 
 constexpr const char* kNext = "Llama and GPT-2 of the usual kind can be read";
 
-class Reader {
+class GgufSpecReader {
  public:
-  explicit Reader(const GgufFile& file) : file_(file) {}
+  explicit GgufSpecReader(const GgufFile& file) : file_(file) {}
 
   BackboneSpec read_spec() {
     const std::string_view family = file_.text("general.architecture").value_or("");
@@ -102,11 +102,6 @@ class Reader {
 
   const GgufFile& file_;
   BackboneSpec spec_;
-};
-
-struct NamePair {
-  std::string_view theirs;
-  std::string_view ours;
 };
 
 constexpr std::array<NamePair, 5> kOuter = {{{"token_embd.weight", "embedding"},
@@ -198,7 +193,7 @@ ForeignModel parse_gguf_model(std::span<const std::byte> bytes, const std::strin
   const GgufFile file(bytes, origin);
   ForeignModel model;
   model.kind = fmt::format("GGUF version {}", file.version());
-  model.spec = Reader(file).read_spec();
+  model.spec = GgufSpecReader(file).read_spec();
   check(model.spec, origin);
   for (const GgufTensor& tensor : file.tensors()) {
     if (tensor.name.starts_with("blk.") && tensor.name.find(".attn_qkv.") != tensor.name.npos) {

@@ -45,9 +45,9 @@ constexpr std::array<NamedSplit, 13> kSplits = {{{"gpt-2", false, kGpt2Pattern},
                                                  {"llama3", false, kLlama3Pattern, true},
                                                  {"qwen2", false, kQwen2Pattern}}};
 
-class Reader {
+class GgufVocabularyReader {
  public:
-  explicit Reader(const GgufFile& file) : file_(file) {}
+  explicit GgufVocabularyReader(const GgufFile& file) : file_(file) {}
 
   ForeignParts read(std::string_view model) {
     const auto tokens = file_.texts("tokenizer.ggml.tokens");
@@ -144,7 +144,7 @@ class Reader {
 std::optional<Tokenizer> read_gguf_tokenizer(const GgufFile& file) {
   const auto model = file.text("tokenizer.ggml.model");
   if (!model || *model == "none" || *model == "no_vocab") return std::nullopt;
-  return ForeignTokenizers::make(Reader(file).read(*model), file.origin());
+  return ForeignTokenizers::make(GgufVocabularyReader(file).read(*model), file.origin());
 }
 
 void read_gguf_ids(const GgufFile& file, BackboneSpec& spec) {

@@ -14,9 +14,9 @@ using nlohmann::json;
 
 // There are many keys that say nothing of the numbers, so unknown ones are passed over; those that would change what
 // the model computes are refused by name.
-class Reader {
+class ConfigReader {
  public:
-  Reader(const json& config, std::string_view origin) : config_(config), origin_(origin) {}
+  ConfigReader(const json& config, std::string_view origin) : config_(config), origin_(origin) {}
 
   BackboneSpec read() {
     if (!config_.is_object()) fail("is no object");
@@ -178,7 +178,7 @@ class Reader {
 
 BackboneSpec parse_hf_config(std::string_view text, std::string_view origin) {
   const json config = parse_json(text, origin);
-  return Reader(config, origin).read();
+  return ConfigReader(config, origin).read();
 }
 
 }  // namespace semfuse

@@ -19,14 +19,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-DType dtype_of(StorageType type) {
+DType exported_type(StorageType type) {
   if (type == StorageType::f16) return DType::f16;
   if (type == StorageType::bf16) return DType::bf16;
   return DType::f32;
-}
-
-std::string_view as_text(std::span<const std::byte> bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
 bool has_bias(const ImportedModel& model, std::initializer_list<const char*> names) {
@@ -62,7 +58,7 @@ class Exporter {
   }
 
   void add(const std::string& name, const StoredTensor& tensor, bool is_vector, bool is_rotary) {
-    const DType dtype = dtype_of(tensor.type);
+    const DType dtype = exported_type(tensor.type);
     std::vector<std::size_t> shape = {tensor.rows, tensor.columns};
     if (is_vector) shape.erase(shape.begin());
     writer_.add(name, shape, dtype, [this, &tensor, is_vector, is_rotary](const ByteSink& sink) {

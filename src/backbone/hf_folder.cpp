@@ -28,10 +28,6 @@ struct Source {
   std::string file;
 };
 
-struct NamePair {
-  std::string_view theirs;
-  std::string_view ours;
-};
 constexpr std::array<NamePair, 3> kLlamaOuter = {{{"model.embed_tokens.weight", "embedding"},
                                                   {"model.norm.weight", "final_norm.weight"},
                                                   {"lm_head.weight", "head"}}};
@@ -56,9 +52,9 @@ constexpr std::array<NamePair, 6> kGpt2Layer = {{{"ln_1", "attention_norm"},
                                                  {"mlp.c_fc", "up"},
                                                  {"mlp.c_proj", "down"}}};
 
-class Reader {
+class FolderReader {
  public:
-  Reader(ForeignModel& model, std::string origin)
+  FolderReader(ForeignModel& model, std::string origin)
       : model_(model),
         spec_(model.spec),
         is_llama_(model.spec.family == BackboneFamily::llama),
@@ -262,7 +258,7 @@ ForeignModel open_hf_folder(const fs::path& folder) {
     throw Error(fmt::format("{}: has no model.safetensors{}; convert it to safetensors", folder.string(),
                             has_pickle ? ", and pytorch_model.bin (a pickle) cannot be read" : ""));
   }
-  Reader reader(model, folder.string());
+  FolderReader reader(model, folder.string());
   for (const auto& [name, source] : sources) reader.read(name, source);
   return model;
 }

@@ -45,9 +45,9 @@ BackboneSpec read_sizes(ByteReader& reader, bool signed_vocabulary) {
   return spec;
 }
 
-class Reader {
+class Llama2cReader {
  public:
-  Reader(ForeignModel& model, ByteReader& reader) : model_(model), spec_(model.spec), reader_(reader) {}
+  Llama2cReader(ForeignModel& model, ByteReader& reader) : model_(model), spec_(model.spec), reader_(reader) {}
 
   void vector(const std::string& name) { add(name, 1, spec_.model_width, false); }
   void matrix(const std::string& name, std::size_t rows, std::size_t columns) { add(name, rows, columns, true); }
@@ -102,7 +102,7 @@ class Reader {
 };
 
 void read_version_0(ForeignModel& model, ByteReader& bytes) {
-  Reader reader(model, bytes);
+  Llama2cReader reader(model, bytes);
   reader.embedding();
   reader.norms("attention_norm");
   reader.attention();
@@ -114,7 +114,7 @@ void read_version_0(ForeignModel& model, ByteReader& bytes) {
 }
 
 void read_later_version(ForeignModel& model, ByteReader& bytes, std::size_t group) {
-  Reader reader(model, bytes);
+  Llama2cReader reader(model, bytes);
   reader.norms("attention_norm");
   reader.norms("hidden_norm");
   reader.vector("final_norm.weight");

@@ -8,6 +8,7 @@
 
 #include "backbone/backbone_tensors.h"
 #include "backbone/imported_model.h"
+#include "io/file.h"
 #include "io/json_writer.h"
 #include "io/quoted_text.h"
 #include "io/tensor_archive_writer.h"
@@ -18,10 +19,6 @@ namespace {
 
 constexpr std::size_t kRowsAtOnce = 32;  // Enough for a transposed matrix to be read by cache lines.
 constexpr std::size_t kBytesAtOnce = std::size_t{4} << 20;
-
-std::string_view as_text(std::span<const std::byte> bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
 
 StorageType quantised_type(const ForeignTensor& tensor, Quantisation quantisation) {
   const bool is_table = tensor.name == "embedding" || tensor.name == "head";

@@ -19,7 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kLongestCounted = 10000;
-constexpr std::size_t kMostReported = 5;
+constexpr std::size_t kMostExamples = 5;
 constexpr std::uint64_t kRowsBetweenReports = 4096;
 
 std::string_view without_spaces_behind(std::string_view text) {
@@ -103,7 +103,7 @@ class Describer {
       found = result_.faults.end() - 1;
     }
     ++found->rows;
-    if (found->first.size() < kMostReported) found->first.push_back(fmt::format("{}:{}: {}", name, line, fault.what));
+    if (found->first.size() < kMostExamples) found->first.push_back(fmt::format("{}:{}: {}", name, line, fault.what));
   }
 
   void add(std::string_view text) {

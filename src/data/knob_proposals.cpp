@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "core/attribute_name.h"
+#include "core/lower_case.h"
 #include "semfuse/error.h"
 #include "semfuse/knobs.h"
 
@@ -19,10 +20,6 @@ namespace {
 
 constexpr std::size_t kMostLabels = 20;
 constexpr double kRareMark = 0.02;
-
-char lower_case(char c) {
-  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-}
 
 // What a knob of the column may be called: "Star Rating" is star_rating. Every knob has another name.
 std::string knob_name(std::string_view column, std::set<std::string>& taken) {
@@ -48,8 +45,7 @@ bool can_be_declared(std::string_view text, std::string_view refused) {
 // Whole numbers of which each row has another, or that are called so, are rather names of the rows.
 bool names_rows(const ColumnSummary& column) {
   if (!column.whole() || !column.values().empty()) return false;
-  std::string name;
-  for (const char c : column.name()) name += lower_case(c);
+  const std::string name = lower_case(column.name());
   const bool is_id = name == "id" || name.ends_with("_id") || name.ends_with(" id") || name.ends_with("index");
   return is_id || column.high() - column.low() + 1.0 == static_cast<double>(column.filled());
 }
@@ -58,8 +54,7 @@ bool names_rows(const ColumnSummary& column) {
 std::optional<bool> truth_of(std::string_view value) {
   constexpr std::array<std::string_view, 5> kYes = {"1", "true", "yes", "pos", "positive"};
   constexpr std::array<std::string_view, 5> kNo = {"0", "false", "no", "neg", "negative"};
-  std::string lower;
-  for (const char c : value) lower += lower_case(c);
+  const std::string lower = lower_case(value);
   if (std::find(kYes.begin(), kYes.end(), lower) != kYes.end()) return true;
   if (std::find(kNo.begin(), kNo.end(), lower) != kNo.end()) return false;
   return std::nullopt;
@@ -70,8 +65,7 @@ bool is_code(const ColumnSummary& column) {
   constexpr auto kNames =
       std::to_array<std::string_view>({"label", "class", "category", "topic", "type", "genre", "intent", "domain",
                                        "cluster", "group", "source", "lang", "language"});
-  std::string name;
-  for (const char c : column.name()) name += lower_case(c);
+  const std::string name = lower_case(column.name());
   const auto ends_so = [&name](std::string_view word) {
     return name.ends_with(word) && (name.size() == word.size() || name[name.size() - word.size() - 1] == '_' ||
                                     name[name.size() - word.size() - 1] == ' ');

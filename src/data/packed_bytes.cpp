@@ -15,7 +15,7 @@
 namespace semfuse {
 namespace {
 
-constexpr std::size_t kPiece = std::size_t{64} << 10;
+constexpr std::size_t kPackedPiece = std::size_t{64} << 10;
 
 bool starts_with(std::span<const char> bytes, std::string_view magic) {
   return std::string_view(bytes.data(), bytes.size()).starts_with(magic);
@@ -75,7 +75,7 @@ class UnpackedBytes : public ByteSource {
  private:
   std::unique_ptr<ByteSource> packed_;
   UnpackLimit limit_;
-  std::vector<char> piece_ = std::vector<char>(kPiece);
+  std::vector<char> piece_ = std::vector<char>(kPackedPiece);
   std::uint64_t written_ = 0;
 };
 
@@ -97,7 +97,7 @@ class GzipBytes : public UnpackedBytes {
     stream_.next_in = reinterpret_cast<Bytef*>(input_.data());
     stream_.avail_in = static_cast<uInt>(input_.size());
     stream_.next_out = reinterpret_cast<Bytef*>(bytes.data());
-    stream_.avail_out = static_cast<uInt>(std::min(bytes.size(), kPiece * 16));
+    stream_.avail_out = static_cast<uInt>(std::min(bytes.size(), kPackedPiece * 16));
     const std::size_t room = stream_.avail_out;
     const int code = inflate(&stream_, Z_NO_FLUSH);
     input_ = input_.last(stream_.avail_in);

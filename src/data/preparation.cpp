@@ -30,7 +30,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // Raised whenever the same files and options come to give other bytes: phrases of lexicons are now read.
-constexpr std::string_view kVersion = "semfuse-prepared-3";
+constexpr std::string_view kPreparationVersion = "semfuse-prepared-3";
 constexpr std::uint64_t kTokenizerBytes = std::uint64_t{48} << 20;  // Of text are enough to make a tokenizer of.
 constexpr std::size_t kMostBlocks = 16;                             // At a time: each takes several MB.
 constexpr double kTokenizerShare = 0.2;                             // Of all the work.
@@ -57,7 +57,7 @@ constexpr ReportField kRareFields[] = {{"held_out_texts", &PreparationReport::he
                                        {"judge_texts", &PreparationReport::judge_texts}};
 
 std::string to_json(const PreparationReport& report) {
-  Json object = {{"format", kVersion}, {"text_column", report.text_column}};
+  Json object = {{"format", kPreparationVersion}, {"text_column", report.text_column}};
   for (const ReportField& field : kReportFields) object[field.name] = report.*field.value;
   for (const ReportField& field : kRareFields) {
     if (report.*field.value > 0) object[field.name] = report.*field.value;
@@ -315,7 +315,7 @@ std::string identity_of(const FeatureBank& bank) {
 }  // namespace
 
 std::string fingerprint_of(const PreparationOptions& options) {
-  std::string all(kVersion);
+  std::string all(kPreparationVersion);
   for (const auto* files : {&options.train, &options.val}) {
     all += fmt::format("\n{} files", files->size());
     for (const fs::path& file : *files) all += fmt::format("\n{}", identity_of(file));

@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 
 constexpr std::uint64_t kTrainingBytes = std::uint64_t{16} << 20;  // Are enough, and take minutes.
 constexpr std::size_t kMaxVectorBytes = std::size_t{256} << 20;
-constexpr std::string_view kVersion = "semfuse-vectors-1";
+constexpr std::string_view kVectorVersion = "semfuse-vectors-1";
 constexpr const char* kVectorFile = "words.vectors";
 constexpr const char* kTextFile = "words.txt";
 
@@ -71,7 +71,7 @@ std::string vector_fingerprint(PreparationOptions source, std::size_t width) {
   source.tokenizer = TokenizerKind::words;
   source.vocabulary = 0;
   source.max_length = 0;
-  const std::string all = fmt::format("{} {} {}", kVersion, width, fingerprint_of(source));
+  const std::string all = fmt::format("{} {} {}", kVectorVersion, width, fingerprint_of(source));
   return fmt::format("vectors-{:016x}{:016x}", text_hash(all), text_hash("again " + all));
 }
 

@@ -36,13 +36,13 @@ void take_nearest(std::uint64_t count, std::set<std::pair<std::uint64_t, std::si
   }
 }
 
-struct Sums {
+struct GroupSums {
   std::array<double, kNumGroups> nats = {};
   std::array<std::size_t, kNumGroups> positions = {};
   double after = 0.0;
   std::size_t num_after = 0;
 
-  void operator+=(const Sums& other) {
+  void operator+=(const GroupSums& other) {
     for (std::size_t g = 0; g < kNumGroups; ++g) {
       nats[g] += other.nats[g];
       positions[g] += other.positions[g];
@@ -52,8 +52,8 @@ struct Sums {
   }
 };
 
-Sums measure(const Batch& batch, const Shard& shard, Matrix logits, const std::vector<std::uint8_t>& group_of) {
-  Sums sums;
+GroupSums measure(const Batch& batch, const Shard& shard, Matrix logits, const std::vector<std::uint8_t>& group_of) {
+  GroupSums sums;
   for (std::size_t t = 0; t < shard.num_tokens; ++t) {
     const auto target = static_cast<std::size_t>(batch.targets[shard.first_token + t]);
     const double nats = static_cast<double>(log_sum_exp(logits.row(t), logits.cols()) - logits(t, target));
@@ -96,13 +96,13 @@ HeldOutEvaluation evaluate_held_out(const LanguageModel& model, const Dataset& t
     take_nearest(here[id], seen, group_of);
   }
 
-  Sums total;
+  GroupSums total;
   for_each_batch(model, texts, options, [&](const Batch& batch, ForwardPass& pass) {
-    std::vector<Sums> shard_sums(batch.shards.size());
+    std::vector<GroupSums> shard_sums(batch.shards.size());
     pass.run(batch, [&](const Shard& shard, Matrix logits, Matrix) {
       shard_sums[shard.index] = measure(batch, shard, logits, group_of);
     });
-    for (const Sums& sums : shard_sums) total += sums;
+    for (const GroupSums& sums : shard_sums) total += sums;
   });
 
   double all = 0.0;

@@ -26,7 +26,7 @@ constexpr std::size_t kUnstatedLevels = 4;
 constexpr double kNormal95 = 1.959964;
 
 // Sentences that are made at once: few enough to stop soon and to need little memory.
-constexpr std::size_t kAtOnce = 256;
+constexpr std::size_t kTextsAtOnce = 256;
 constexpr std::size_t kPerThread = 64;
 
 std::vector<double> random_weights(std::size_t count, RandomStream& random) {
@@ -353,7 +353,7 @@ std::optional<SweepResult> sweep_knobs(const LanguageModel& model, const std::ve
     std::vector<GenerationRequest> requests;
     for (std::size_t first = 0; first < n; first += requests.size()) {
       if (hooks.go_on && !hooks.go_on(progress)) return std::nullopt;
-      requests.assign(std::min(std::max(kAtOnce, kPerThread * threads), n - first), request);
+      requests.assign(std::min(std::max(kTextsAtOnce, kPerThread * threads), n - first), request);
       for (std::size_t i = 0; i < requests.size(); ++i) requests[i].index = first + i;
       for (const Generation& generation : generator.generate(requests)) {
         if (generation.error) throw Error(*generation.error);

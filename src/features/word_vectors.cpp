@@ -14,19 +14,19 @@
 namespace semfuse {
 namespace {
 
-constexpr std::string_view kMagic = "semfuse-vectors-1\n";
-constexpr float kLargest = 127.0f;
+constexpr std::string_view kVectorMagic = "semfuse-vectors-1\n";
+constexpr float kLargestByte = 127.0f;
 // Of every vector: about the length of a row of readable features, so that neither drowns the other.
 constexpr float kLength = 3.0f;
 
-void append_number(std::uint32_t number, std::string& bytes) {
+void append_word(std::uint32_t number, std::string& bytes) {
   for (int shift = 0; shift < 32; shift += 8) bytes.push_back(static_cast<char>(number >> shift));
 }
 
 // Reads the parts of a file one after the other.
-class Reader {
+class VectorReader {
  public:
-  explicit Reader(std::string_view bytes) : rest_(bytes) {}
+  explicit VectorReader(std::string_view bytes) : rest_(bytes) {}
 
   std::string_view take(std::size_t size) {
     if (size > rest_.size()) throw Error("ends before its last vector");
@@ -66,7 +66,7 @@ class Reader {
 float append_rounded(std::span<const float> row, std::vector<std::int8_t>& rows) {
   float largest = 0.0f;
   for (const float value : row) largest = std::max(largest, std::abs(value));
-  const float scale = largest > 0.0f ? largest / kLargest : 0.0f;
+  const float scale = largest > 0.0f ? largest / kLargestByte : 0.0f;
   for (const float value : row)
     rows.push_back(static_cast<std::int8_t>(scale > 0.0f ? std::lround(value / scale) : 0L));
   return scale;
@@ -190,22 +190,22 @@ WordVectors WordVectors::with(std::span<const std::string> words, std::span<cons
 
 std::string WordVectors::bytes() const {
   const std::size_t width = mean_.size();
-  std::string bytes(kMagic);
+  std::string bytes(kVectorMagic);
   const auto append_row = [&](const std::vector<std::int8_t>& rows, std::size_t place) {
     bytes.append(reinterpret_cast<const char*>(rows.data()) + place * width, width);
   };
-  append_number(static_cast<std::uint32_t>(width), bytes);
-  for (const float value : mean_) append_number(std::bit_cast<std::uint32_t>(value), bytes);
-  append_number(static_cast<std::uint32_t>(words_.size()), bytes);
+  append_word(static_cast<std::uint32_t>(width), bytes);
+  for (const float value : mean_) append_word(std::bit_cast<std::uint32_t>(value), bytes);
+  append_word(static_cast<std::uint32_t>(words_.size()), bytes);
   for (std::size_t w = 0; w < words_.size(); ++w) {
-    append_number(static_cast<std::uint32_t>(words_[w].size()), bytes);
+    append_word(static_cast<std::uint32_t>(words_[w].size()), bytes);
     bytes += words_[w];
     append_row(word_rows_, w);
   }
-  append_number(static_cast<std::uint32_t>(parts_.size()), bytes);
+  append_word(static_cast<std::uint32_t>(parts_.size()), bytes);
   for (std::size_t p = 0; p < parts_.size(); ++p) {
-    append_number(parts_[p], bytes);
-    append_number(std::bit_cast<std::uint32_t>(part_scales_[p]), bytes);
+    append_word(parts_[p], bytes);
+    append_word(std::bit_cast<std::uint32_t>(part_scales_[p]), bytes);
     append_row(part_rows_, p);
   }
   return bytes + checksum_bytes(bytes);
@@ -213,12 +213,12 @@ std::string WordVectors::bytes() const {
 
 WordVectors WordVectors::parse(std::string_view bytes, std::string_view origin) {
   try {
-    if (!bytes.starts_with(kMagic) || bytes.size() < kMagic.size() + kChecksumSize) {
+    if (!bytes.starts_with(kVectorMagic) || bytes.size() < kVectorMagic.size() + kChecksumSize) {
       throw Error("holds no word vectors of this version");
     }
     const std::string_view whole = bytes.substr(0, bytes.size() - kChecksumSize);
     if (checksum_bytes(whole) != bytes.substr(whole.size())) throw Error("is damaged: its checksum differs");
-    Reader reader(whole.substr(kMagic.size()));
+    VectorReader reader(whole.substr(kVectorMagic.size()));
     WordVectors vectors;
     const std::uint32_t width = reader.number();
     if (width == 0 || width > kMaxWidth) throw Error(fmt::format("has vectors of {} numbers", width));

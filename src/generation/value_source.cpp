@@ -41,7 +41,7 @@ std::vector<float> vector_of(const SteeringHead& head, std::string_view name, st
 constexpr double kSureEnough = 0.9;
 constexpr double kEndStrength = 8.0;
 constexpr double kMostFall = 20.0;
-constexpr float kPlausible = 0.0001f;  // The least probability of a word that can well stand somewhere.
+constexpr float kLeastPlausible = 0.0001f;  // The least probability of a word that can well stand somewhere.
 
 }  // namespace
 
@@ -113,7 +113,7 @@ void tilt_by_value(std::span<float> logits, std::span<const float> z, double tar
   // What going on may come to: the best of the words that can well stand here. `sure` is monotone in z.
   double better = kSureEnough;
   if (!ends.empty()) {
-    const float least = before + std::log(kPlausible);
+    const float least = before + std::log(kLeastPlausible);
     const float side = yes >= no ? 1.0f : -1.0f;
     std::vector<float> of_ends;
     for (const std::size_t i : ends) of_ends.push_back(std::exchange(logits[i], -INFINITY));

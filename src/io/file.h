@@ -14,6 +14,10 @@
 
 namespace semfuse {
 
+inline std::string_view as_text(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
 inline constexpr std::size_t kNoSizeLimit = std::numeric_limits<std::size_t>::max();
 
 // The bytes of a file or pipe. Throws Error if it is missing, a directory or a device, unreadable, or larger than

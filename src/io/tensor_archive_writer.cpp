@@ -12,15 +12,13 @@
 #include "io/file.h"
 #include "io/json_writer.h"
 #include "io/quoted_text.h"
+#include "io/tensor_header.h"
 #include "semfuse/error.h"
 
 namespace semfuse {
 namespace {
 
 static_assert(std::endian::native == std::endian::little, "safetensors data is little-endian and used as it is");
-
-constexpr std::size_t kLengthBytes = 8;
-constexpr const char* kMetadataKey = "__metadata__";
 
 // The writer of JSON would replace what is not, and names would no longer be found.
 void require_utf8(std::string_view text) {
@@ -107,10 +105,10 @@ std::string TensorArchiveWriter::header() const {
                              {"data_offsets", Json::array({tensor.begin, tensor.end})}});
   }
   text += '}';
-  text.append((kLengthBytes - text.size() % kLengthBytes) % kLengthBytes, ' ');
+  text.append((kHeaderLengthBytes - text.size() % kHeaderLengthBytes) % kHeaderLengthBytes, ' ');
   const std::uint64_t size = text.size();
-  std::string length(kLengthBytes, '\0');
-  std::memcpy(length.data(), &size, kLengthBytes);
+  std::string length(kHeaderLengthBytes, '\0');
+  std::memcpy(length.data(), &size, kHeaderLengthBytes);
   std::string head = length + text;
   if (has_checksum_) {
     Crc32 checksum;

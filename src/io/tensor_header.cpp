@@ -18,9 +18,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t kLengthBytes = 8;
 constexpr std::size_t kMaxHeaderBytes = 100'000'000;  // The format's own limit.
-constexpr std::string_view kMetadataKey = "__metadata__";
 
 // Reads one header; every failure names the file and, where there is one, the tensor.
 class HeaderReader {
@@ -138,12 +136,12 @@ class HeaderReader {
 TensorHeader parse_tensor_header(std::span<const std::byte> file, std::string_view origin) {
   constexpr std::string_view kNext = "this is no safetensors file, or it is damaged";
   const HeaderReader unsized(origin, 0);
-  if (file.size() < kLengthBytes) {
+  if (file.size() < kHeaderLengthBytes) {
     unsized.fail(fmt::format("has {} bytes, too few for a header length", file.size()), kNext);
   }
   std::uint64_t header_size = 0;
-  std::memcpy(&header_size, file.data(), kLengthBytes);
-  const std::size_t available = file.size() - kLengthBytes;
+  std::memcpy(&header_size, file.data(), kHeaderLengthBytes);
+  const std::size_t available = file.size() - kHeaderLengthBytes;
   if (header_size == 0) unsized.fail("header length is 0", kNext);
   if (header_size > available) {
     unsized.fail(fmt::format("header length {} is past the file's {} bytes", header_size, file.size()), kNext);
@@ -151,11 +149,11 @@ TensorHeader parse_tensor_header(std::span<const std::byte> file, std::string_vi
   if (header_size > kMaxHeaderBytes) {
     unsized.fail(fmt::format("header length {} is above {}", header_size, kMaxHeaderBytes), kNext);
   }
-  const std::string_view text(reinterpret_cast<const char*>(file.data()) + kLengthBytes, header_size);
+  const std::string_view text(reinterpret_cast<const char*>(file.data()) + kHeaderLengthBytes, header_size);
   if (text.front() != '{') unsized.fail("header does not begin with \"{\"", kNext);
 
   TensorHeader result;
-  result.data_begin = kLengthBytes + header_size;
+  result.data_begin = kHeaderLengthBytes + header_size;
   const HeaderReader reader(origin, available - header_size);
   // Depth 3 is all that the format needs: the header, a tensor, its shape.
   const json header = parse_json(text, fmt::format("{}: header", origin), 3);

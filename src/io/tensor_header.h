@@ -13,6 +13,10 @@
 
 namespace semfuse {
 
+// A file begins with the length of its header, as a number of so many bytes.
+inline constexpr std::size_t kHeaderLengthBytes = 8;
+inline constexpr const char* kMetadataKey = "__metadata__";
+
 struct TensorHeader {
   std::map<std::string, std::string> metadata;  // Without the checksum.
   std::vector<TensorInfo> tensors;              // In the order of their data, which they fill without overlap or hole.

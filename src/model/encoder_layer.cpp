@@ -1,22 +1,12 @@
 #include "model/encoder_layer.h"
 
-#include <fmt/format.h>
-
 namespace semfuse {
 
-namespace {
-
-std::string name_of(std::size_t layer) {
-  return fmt::format("enc.layers.{}", layer);
-}
-
-}  // namespace
-
 EncoderLayer::EncoderLayer(ParameterLayout& layout, LinearList& linears, const ModelOptions& options, std::size_t layer)
-    : attention_(layout, linears, name_of(layer) + ".self_attn", options.width, options.heads, layer),
-      feed_forward_(linears, name_of(layer), options.width, options.feed_forward, layer),
-      norm1_(layout, name_of(layer) + ".norm1", options.width, layer, DropoutPlan::Site::attention_output),
-      norm2_(layout, name_of(layer) + ".norm2", options.width, layer, DropoutPlan::Site::feed_forward_output) {}
+    : attention_(layout, linears, layer_name(layer) + ".self_attn", options.width, options.heads, layer),
+      feed_forward_(linears, layer_name(layer), options.width, options.feed_forward, layer),
+      norm1_(layout, layer_name(layer) + ".norm1", options.width, layer, DropoutPlan::Site::attention_output),
+      norm2_(layout, layer_name(layer) + ".norm2", options.width, layer, DropoutPlan::Site::feed_forward_output) {}
 
 void EncoderLayer::initialise(InitialWeights& weights) const {
   attention_.initialise(weights);

@@ -8,11 +8,12 @@ namespace semfuse {
 
 namespace {
 
+constexpr std::string_view kLayerPrefix = "enc.layers.";
+
 // "enc.layers.3.linear1.bias" → "enc.layers.0.linear1.bias"
 std::string drawn_as(const std::string& name) {
-  constexpr std::string_view kPrefix = "enc.layers.";
-  if (!name.starts_with(kPrefix)) return name;
-  return std::string(kPrefix) + "0" + name.substr(name.find('.', kPrefix.size()));
+  if (!name.starts_with(kLayerPrefix)) return name;
+  return layer_name(0) + name.substr(name.find('.', kLayerPrefix.size()));
 }
 
 std::uint64_t hash_of(std::string_view name) {
@@ -22,6 +23,10 @@ std::uint64_t hash_of(std::string_view name) {
 }
 
 }  // namespace
+
+std::string layer_name(std::size_t layer) {
+  return std::string(kLayerPrefix) + std::to_string(layer);
+}
 
 RandomStream InitialWeights::stream_of(ParameterId id) const {
   const std::string& name = layout_[id].name;

@@ -2,12 +2,16 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "core/parameter_block.h"
 #include "core/random.h"
 #include "model/linear.h"
 
 namespace semfuse {
+
+// How names of the parameters of an encoder layer begin: "enc.layers.3".
+std::string layer_name(std::size_t layer);
 
 // Number i of a parameter is a function of (seed, name of the parameter, i), so the order of the calls does not matter.
 // What no call names begins at 0.

@@ -1,7 +1,5 @@
 #include "model/pre_norm_layer.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "kernels/activations.h"
@@ -9,10 +7,6 @@
 namespace semfuse {
 
 namespace {
-
-std::string name_of(std::size_t layer) {
-  return fmt::format("enc.layers.{}", layer);
-}
 
 // The gradient of a branch whose sum with the residual has the gradient d_sum.
 void branch_gradient(const Pass& pass, const Shard& shard, ConstMatrix d_sum, const DropoutMask& dropout,
@@ -30,10 +24,10 @@ void fill_with_zeros(Matrix rows) {
 PreNormLayer::PreNormLayer(ParameterLayout& layout, LinearList& linears, const ModelOptions& options, std::size_t layer)
     : width_(options.width),
       layer_(layer),
-      norm1_(layout, name_of(layer) + ".norm1", options.width),
-      attention_(layout, linears, name_of(layer) + ".self_attn", options.width, options.heads, layer),
-      norm2_(layout, name_of(layer) + ".norm2", options.width),
-      feed_forward_(linears, name_of(layer), options.width, options.feed_forward, layer) {}
+      norm1_(layout, layer_name(layer) + ".norm1", options.width),
+      attention_(layout, linears, layer_name(layer) + ".self_attn", options.width, options.heads, layer),
+      norm2_(layout, layer_name(layer) + ".norm2", options.width),
+      feed_forward_(linears, layer_name(layer), options.width, options.feed_forward, layer) {}
 
 void PreNormLayer::initialise(InitialWeights& weights) const {
   norm1_.initialise(weights);

@@ -98,7 +98,7 @@ Estimate times(const StrengthRow& row) {
   return estimate(values);
 }
 
-std::string markdown(const Rows& rows) {
+std::string plain_markdown(const Rows& rows) {
   std::string text;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     text += fmt::format("| {} |\n", fmt::join(rows[i], " | "));
@@ -275,7 +275,7 @@ std::string arena_note(const ArenaReport& report) {
 }
 
 std::string arena_markdown(const ArenaReport& report) {
-  return markdown(arena_cells(report)) + arena_note(report) + "\n\n" + markdown(level_cells(report));
+  return plain_markdown(arena_cells(report)) + arena_note(report) + "\n\n" + plain_markdown(level_cells(report));
 }
 
 std::string arena_json(const ArenaReport& report) {

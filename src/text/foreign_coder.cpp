@@ -9,8 +9,6 @@
 namespace semfuse {
 namespace {
 
-constexpr std::string_view kBlankMark = "\xE2\x96\x81";  // U+2581, which SentencePiece takes for a blank.
-
 // A normalised text and where its bytes were.
 struct NormalText {
   std::string bytes;

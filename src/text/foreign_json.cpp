@@ -20,9 +20,9 @@ constexpr std::array<std::string_view, 12> kFields = {"kind",        "tokens",  
                                                       "merges",      "ranks",    "prefix_blank", "patterns",
                                                       "whole_words", "byte_ids", "unknown",      "squeezes_blanks"};
 
-class Reader {
+class ForeignReader {
  public:
-  Reader(const json& object, std::string_view origin) : object_(object), origin_(origin) {
+  ForeignReader(const json& object, std::string_view origin) : object_(object), origin_(origin) {
     if (!object.is_object()) fail("is no object");
     for (const auto& [name, value] : object.items()) {
       if (std::find(kFields.begin(), kFields.end(), name) == kFields.end()) {
@@ -145,7 +145,7 @@ std::string foreign_json(const ForeignParts& parts) {
 }
 
 ForeignParts parse_foreign_json(std::string_view text, std::string_view origin) {
-  return Reader(parse_json(text, origin, 3), origin).read();
+  return ForeignReader(parse_json(text, origin, 3), origin).read();
 }
 
 }  // namespace semfuse

@@ -12,6 +12,8 @@
 
 namespace semfuse {
 
+inline constexpr std::string_view kBlankMark = "\xE2\x96\x81";  // U+2581, which SentencePiece takes for a blank.
+
 // A token that is looked for in the text as it stands, before anything else.
 struct AddedToken {
   TokenId id = 0;

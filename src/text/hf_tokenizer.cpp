@@ -20,11 +20,9 @@ namespace {
 
 using nlohmann::json;
 
-constexpr const char* kBlankMark = "\xE2\x96\x81";
-
-class Reader {
+class HfReader {
  public:
-  explicit Reader(std::string_view origin) : origin_(origin) {}
+  explicit HfReader(std::string_view origin) : origin_(origin) {}
 
   HfTokenizer read(const json& file) {
     const json& model = member(file, "model");
@@ -340,11 +338,11 @@ class Reader {
 }  // namespace
 
 HfTokenizer parse_hf_tokenizer(std::string_view text, std::string_view origin) {
-  return Reader(origin).read(parse_json(text, origin));
+  return HfReader(origin).read(parse_json(text, origin));
 }
 
 ForeignParts parse_vocab_and_merges(std::string_view vocab_json, std::string_view merges_txt, std::string_view origin) {
-  return Reader(origin).read_two(parse_json(vocab_json, origin), merges_txt);
+  return HfReader(origin).read_two(parse_json(vocab_json, origin), merges_txt);
 }
 
 }  // namespace semfuse

@@ -11,8 +11,6 @@
 namespace semfuse {
 namespace {
 
-constexpr const char* kBlankMark = "\xE2\x96\x81";
-
 // Writes Hugging Face's description of the same tokenizer.
 class Writer {
  public:
@@ -105,7 +103,7 @@ class Writer {
   Json normalizer() const {
     if (!is_spm_) return nullptr;
     Json steps = Json::array();
-    const auto replace = [&](Json pattern, const char* content) {
+    const auto replace = [&](Json pattern, std::string_view content) {
       steps.push_back({{"type", "Replace"}, {"pattern", std::move(pattern)}, {"content", content}});
     };
     if (parts_.squeezes_blanks) {

@@ -23,11 +23,11 @@ struct Pair {
 };
 
 // By a count that was right once: counts of pairs only fall after they were put here.
-struct Candidate {
+struct PairCandidate {
   std::uint64_t count;
   PairKey pair;
 
-  bool operator<(const Candidate& other) const {
+  bool operator<(const PairCandidate& other) const {
     return count != other.count ? count < other.count : pair > other.pair;
   }
 };
@@ -46,7 +46,7 @@ class Trainer {
 
   TokenizerParts run(std::size_t size) && {
     while (parts_.surfaces.size() < size && !candidates_.empty()) {
-      const Candidate best = candidates_.top();
+      const PairCandidate best = candidates_.top();
       candidates_.pop();
       const std::uint64_t count = pairs_[best.pair].count;
       if (count != best.count) {
@@ -135,7 +135,7 @@ class Trainer {
   std::vector<Word> words_;
   std::unordered_set<std::string> made_;
   std::unordered_map<PairKey, Pair> pairs_;
-  std::priority_queue<Candidate> candidates_;
+  std::priority_queue<PairCandidate> candidates_;
   std::vector<PairKey> risen_;  // Pairs that the merge at hand has made.
 };
 

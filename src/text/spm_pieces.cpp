@@ -11,7 +11,6 @@
 namespace semfuse {
 namespace {
 
-constexpr std::string_view kBlankMark = "\xE2\x96\x81";
 constexpr std::size_t kLongestPiece = 1000;  // Bytes: looking for its halves takes the square.
 
 int hexadecimal(char c) {

@@ -16,8 +16,6 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::array<std::string_view, 3> kSpecials = {"<pad>", "<bos>", "<eos>"};
-
 // As the files write it: specials by their names.
 std::string entry_name(const TokenizerParts& parts, std::size_t id) {
   return id < kSpecials.size() ? std::string(kSpecials[id]) : byte_characters(parts.surfaces[id]);

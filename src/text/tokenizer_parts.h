@@ -1,6 +1,7 @@
 // What a tokenizer is made of, and its file.
 #pragma once
 
+#include <array>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,6 +11,8 @@
 namespace semfuse {
 
 inline constexpr std::size_t kMaxTokenizerSize = std::size_t{1} << 20;  // Entries.
+
+inline constexpr std::array<std::string_view, 3> kSpecials = {"<pad>", "<bos>", "<eos>"};  // By id.
 
 // Two tokens that become one wherever they stand side by side inside a word.
 struct Merge {

@@ -14,13 +14,13 @@ namespace semfuse {
 namespace {
 
 constexpr std::size_t kLongestWord = 256;
-constexpr std::uint64_t kFewest = 2;  // A word that occurs once is better learned byte by byte.
+constexpr std::uint64_t kFewestWords = 2;  // A word that occurs once is better learned byte by byte.
 
 TokenizerParts frequent_words(const WordCounts& counts, std::size_t size) {
   TokenizerParts parts = TokenizerParts::of_bytes();
   parts.kind = TokenizerKind::words;
   for (const CountedWord* word : counts.sorted()) {
-    if (parts.surfaces.size() == size || word->count < kFewest) break;
+    if (parts.surfaces.size() == size || word->count < kFewestWords) break;
     if (word->word.size() > 1) parts.surfaces.push_back(word->word);
   }
   return parts;

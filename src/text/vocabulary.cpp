@@ -9,14 +9,9 @@
 
 #include "core/nearest_word.h"
 #include "semfuse/error.h"
+#include "text/tokenizer_parts.h"
 
 namespace semfuse {
-namespace {
-
-constexpr std::array<std::string_view, 3> kSpecials = {"<pad>", "<bos>", "<eos>"};
-
-}  // namespace
-
 Vocabulary Vocabulary::from_words(std::vector<std::string> words) {
   std::sort(words.begin(), words.end());
   words.erase(std::unique(words.begin(), words.end()), words.end());

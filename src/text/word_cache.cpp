@@ -10,7 +10,7 @@ namespace {
 constexpr std::size_t kPlaces = std::size_t{1} << 16;
 constexpr std::size_t kMaxEntries = kPlaces / 2;
 constexpr std::size_t kProbes = 8;
-constexpr std::size_t kLongestWord = 64;
+constexpr std::size_t kLongestCached = 64;
 
 }  // namespace
 
@@ -58,7 +58,7 @@ std::span<const Piece> WordCache::find(std::string_view word, std::uint64_t hash
 }
 
 void WordCache::insert(std::string_view word, std::uint64_t hash, std::span<const Piece> pieces) {
-  if (word.size() > kLongestWord || num_entries_.load(std::memory_order_relaxed) >= kMaxEntries) return;
+  if (word.size() > kLongestCached || num_entries_.load(std::memory_order_relaxed) >= kMaxEntries) return;
   std::unique_ptr<Entry, Entry::Free> entry(Entry::make(word, hash, pieces));
   for (std::size_t i = 0; i < kProbes; ++i) {
     const Entry* there = nullptr;

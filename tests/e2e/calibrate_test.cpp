@@ -22,7 +22,7 @@ using ::testing::Not;
 namespace fs = std::filesystem;
 
 // A text is kind or not by its word; one label in twenty is wrong.
-std::string reviews(std::size_t count, std::size_t first = 0) {
+std::string labelled_reviews(std::size_t count, std::size_t first = 0) {
   const std::vector<std::string> things = {"the food", "our waiter", "this place", "the soup", "my room"};
   const std::vector<std::string> words = {"awful", "bad", "poor", "fine", "good", "great"};
   std::ostringstream text;
@@ -41,7 +41,7 @@ class Calibrate : public testing::Test {
   static void SetUpTestSuite() {
     folder_ = std::make_unique<TemporaryFolder>();
     ::setenv("SEMFUSE_CACHE", path("cache").c_str(), 1);
-    std::ofstream(path("reviews.tsv")) << reviews(2400);
+    std::ofstream(path("reviews.tsv")) << labelled_reviews(2400);
     Arguments arguments = {"train", "--data", path("reviews.tsv"), "--out", path("model"), "--json"};
     for (const char* setting :
          {"model.width=16", "model.layers=1", "model.heads=2", "model.feed_forward=16", "text.tokenizer=words",
@@ -123,7 +123,7 @@ TEST_F(Calibrate, TakesAnyProgramAsJudgeAndLosesNothingWhenItFails) {
 }
 
 TEST_F(Calibrate, JudgesAreTrainedAndChecked) {
-  std::ofstream(path("more.tsv")) << reviews(300, 5000);
+  std::ofstream(path("more.tsv")) << labelled_reviews(300, 5000);
   const json trained =
       json_of({"judge", "train", "--data", path("reviews.tsv"), "--label", "kind", "--out", path("j.st"), "--json"});
   EXPECT_GT(trained["accuracy"].get<double>(), 0.9);
@@ -142,7 +142,7 @@ TEST_F(Calibrate, JudgesAreTrainedAndChecked) {
 }
 
 TEST_F(Calibrate, AModelWithoutAMapSaysSoOnce) {
-  std::ofstream(path("few.tsv")) << reviews(200);
+  std::ofstream(path("few.tsv")) << labelled_reviews(200);
   const ProcessResult result = semfuse_program(
       {"train", "--data", path("few.tsv"), "--out", path("small"), "--quiet", "--set", "model.width=8", "--set",
        "model.layers=1", "--set", "model.heads=2", "--set", "training.epochs=1", "--set", "model.feed_forward=8"});

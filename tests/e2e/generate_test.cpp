@@ -11,7 +11,7 @@ namespace {
 
 using testing::HasSubstr;
 
-std::vector<std::string> lines_of(const std::string& text) {
+std::vector<std::string> text_lines(const std::string& text) {
   std::vector<std::string> lines;
   std::istringstream stream(text);
   for (std::string line; std::getline(stream, line);) lines.push_back(line);
@@ -51,7 +51,7 @@ TEST_F(GenerateCommand, PrintsOneSentenceALine) {
   const ProcessResult result = generate({"--n", "5", "--seed", "1", "--grammar", "one-clause"});
   ASSERT_EQ(result.exit_code, 0) << result.err;
   EXPECT_EQ(result.err, "");
-  const auto lines = lines_of(result.out);
+  const auto lines = text_lines(result.out);
   ASSERT_EQ(lines.size(), 5u);
   for (const std::string& line : lines) {
     EXPECT_THAT(line, testing::MatchesRegex("[A-Z][a-z]+ [a-z]+ the [a-z]+, [a-z]+ [a-z]+[.!?]"));
@@ -60,7 +60,7 @@ TEST_F(GenerateCommand, PrintsOneSentenceALine) {
 
 TEST_F(GenerateCommand, TheSameForAnyNumberOfThreads) {
   const std::string one = generate({"--n", "40", "--seed", "3", "--max-tokens", "12", "--threads", "1"}).out;
-  EXPECT_EQ(lines_of(one).size(), 40u);
+  EXPECT_EQ(text_lines(one).size(), 40u);
   EXPECT_EQ(one, generate({"--n", "40", "--seed", "3", "--max-tokens", "12", "--threads", "3"}).out);
   EXPECT_NE(one, generate({"--n", "40", "--seed", "4", "--max-tokens", "12"}).out);
 }
@@ -68,14 +68,14 @@ TEST_F(GenerateCommand, TheSameForAnyNumberOfThreads) {
 TEST_F(GenerateCommand, ThePromptIsPartOfTheSentence) {
   const ProcessResult result = generate({"--n", "3", "--grammar", "two-clause", "--prompt", "Carol starts the model,"});
   ASSERT_EQ(result.exit_code, 0) << result.err;
-  for (const std::string& line : lines_of(result.out))
+  for (const std::string& line : text_lines(result.out))
     EXPECT_THAT(line, testing::StartsWith("Carol starts the model, "));
 }
 
 TEST_F(GenerateCommand, JsonHoldsTextTokensAndLogProbabilities) {
   const ProcessResult result = generate({"--n", "2", "--json", "--preset", "paper-positive", "--explain"});
   ASSERT_EQ(result.exit_code, 0) << result.err;
-  for (const std::string& line : lines_of(result.out)) {
+  for (const std::string& line : text_lines(result.out)) {
     const nlohmann::json json = nlohmann::json::parse(line);
     EXPECT_EQ(json["tokens"].size(), 9u);
     EXPECT_EQ(json["tokens"].back(), "<eos>");
@@ -113,7 +113,7 @@ TEST_F(GenerateCommand, ASentenceIsClosedBeforeTheBudgetEnds) {
   const std::string path = grammar_file("root ::= \"Eve\" (\" and Eve\")* \".\"\n");
   const ProcessResult result = generate({"--grammar", path, "--max-tokens", "5", "--n", "20"});
   EXPECT_EQ(result.exit_code, 0) << result.err;
-  for (const std::string& line : lines_of(result.out)) EXPECT_THAT(line, testing::EndsWith("Eve."));
+  for (const std::string& line : text_lines(result.out)) EXPECT_THAT(line, testing::EndsWith("Eve."));
 }
 
 TEST_F(GenerateCommand, ReadsAGrammarFile) {
@@ -121,7 +121,7 @@ TEST_F(GenerateCommand, ReadsAGrammarFile) {
       "root ::= \"Eve\" rest\nrest ::= \" \" (\"reviews\" | \"trains\") \" the paper\" (\",\" rest | \".\")\n");
   const ProcessResult result = generate({"--n", "4", "--grammar", path, "--max-tokens", "60"});
   ASSERT_EQ(result.exit_code, 0) << result.err;
-  for (const std::string& line : lines_of(result.out)) EXPECT_THAT(line, testing::StartsWith("Eve "));
+  for (const std::string& line : text_lines(result.out)) EXPECT_THAT(line, testing::StartsWith("Eve "));
 }
 
 // The paper's models read both ways: what they say freely is "Carol Carol Carol ...".

@@ -22,7 +22,7 @@ using ::testing::Not;
 
 namespace fs = std::filesystem;
 
-std::string reviews(std::size_t count) {
+std::string short_reviews(std::size_t count) {
   const std::vector<std::string> things = {"The food", "our waiter", "This café", "I think the soup", "my room"};
   const std::vector<std::string> words = {"awful", "bad", "fine", "good", "great"};
   std::ostringstream text;
@@ -43,7 +43,7 @@ class NaturalFeatures : public testing::Test {
   static void SetUpTestSuite() {
     folder_ = std::make_unique<TemporaryFolder>();
     ::setenv("SEMFUSE_CACHE", path("cache").c_str(), 1);
-    write(path("reviews.tsv"), reviews(300));
+    write(path("reviews.tsv"), short_reviews(300));
     train("model");
   }
   static void TearDownTestSuite() { folder_.reset(); }

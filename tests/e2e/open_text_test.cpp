@@ -17,7 +17,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-std::string reviews(std::size_t count) {
+std::string plain_reviews(std::size_t count) {
   const std::vector<std::string> things = {"the soup", "our waiter", "this bread", "my room", "the salad"};
   const std::vector<std::string> kinds = {"awful", "tasty", "tastier", "good", "great", "lovely", "bad"};
   std::ostringstream text;
@@ -32,7 +32,7 @@ class OpenText : public testing::Test {
   static void SetUpTestSuite() {
     folder_ = std::make_unique<TemporaryFolder>();
     ::setenv("SEMFUSE_CACHE", path("cache").c_str(), 1);
-    file("reviews.txt", reviews(500));
+    file("reviews.txt", plain_reviews(500));
     file("words.txt", "tastier\nlovely\n");
     const ProcessResult result = semfuse_program(training("model", {"--held-out", path("words.txt"), "--quiet"}));
     ASSERT_EQ(result.exit_code, 0) << result.err;
@@ -149,7 +149,7 @@ TEST_F(OpenText, WhatCannotBeIsRefused) {
 }
 
 TEST_F(OpenText, VectorsOfOtherTextsKnowTheWordsThereIn) {
-  file("other.txt", reviews(500) + "the pie was superb .\nsuperb tea .\n");
+  file("other.txt", plain_reviews(500) + "the pie was superb .\nsuperb tea .\n");
   text_of(training("other",
                    {"--quiet", "--set", "features.vectors=" + path("other.txt"), "--held-out", path("words.txt")}));
   EXPECT_THAT(Process::text(path("other/config.toml")), HasSubstr("vectors = \"" + path("other.txt")));

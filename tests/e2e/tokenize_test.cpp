@@ -20,7 +20,7 @@ constexpr std::pair<TokenizerKind, bool> kKindsAndBlanks[] = {{TokenizerKind::wo
                                                               {TokenizerKind::pieces, true},
                                                               {TokenizerKind::bytes, false}};
 
-void write(const std::string& path, std::string_view bytes) {
+void write_input(const std::string& path, std::string_view bytes) {
   std::ofstream(path, std::ios::binary) << bytes;
 }
 
@@ -55,10 +55,10 @@ Tokenizer trained(TokenizerKind kind, bool leading_blank) {
 TEST(TokenizeCommand, GoesThereAndBack) {
   const TemporaryFolder folder;
   const std::string text = "The food, the food\x1b[2J\n \xFF caf\u00E9\n";
-  write(folder / "text", text);
+  write_input(folder / "text", text);
   for (const auto& [kind, leading_blank] : kKindsAndBlanks) {
     const Tokenizer tokenizer = trained(kind, leading_blank);
-    write(folder / "tokenizer.json", tokenizer.to_json());
+    write_input(folder / "tokenizer.json", tokenizer.to_json());
     const ProcessResult result = piped(folder / "text", "tokenize " + (folder / "tokenizer.json") + " --json");
     ASSERT_EQ(result.exit_code, 0) << result.err;
     EXPECT_EQ(result.out.find('\x1b'), result.out.npos);
@@ -68,11 +68,11 @@ TEST(TokenizeCommand, GoesThereAndBack) {
     EXPECT_EQ(tokens["ids"], json(ids));
     EXPECT_EQ(tokens["pieces"].size(), ids.size());
     EXPECT_THAT(result.out, HasSubstr("<0xFF>"));
-    write(folder / "tokens", result.out);
-    write(folder / "list", tokens["ids"].dump());
+    write_input(folder / "tokens", result.out);
+    write_input(folder / "list", tokens["ids"].dump());
     std::string numbers;
     for (const TokenId id : ids) numbers += std::to_string(id) + '\n';
-    write(folder / "numbers", numbers);
+    write_input(folder / "numbers", numbers);
     for (const char* input : {"tokens", "list", "numbers"}) {
       const ProcessResult back = piped(folder / input, "tokenize " + (folder / "tokenizer.json") + " --decode");
       EXPECT_EQ(back.exit_code, 0) << back.err;
@@ -90,7 +90,7 @@ TEST(TokenizeCommand, KnowsTheWordsOfAModel) {
   ASSERT_EQ(result.exit_code, 0) << result.err;
   EXPECT_EQ(json::parse(result.out)["pieces"], (json{"Alice", "reviews", "the", "paper", ",", "very", "good", "!"}));
   const TemporaryFolder folder;
-  write(folder / "tokens", result.out);
+  write_input(folder / "tokens", result.out);
   EXPECT_EQ(piped(folder / "tokens", "tokenize " SEMFUSE_SOURCE_DIR "/tests/golden/run --decode").out, tokenize[2]);
   EXPECT_THAT(semfuse_program(tokenize).out, HasSubstr("\"Alice\"\n"));
   expect_refused({"tokenize", SEMFUSE_SOURCE_DIR "/tests/golden/run", "Alice revews"}, "did you mean \"reviews\"");
@@ -98,9 +98,9 @@ TEST(TokenizeCommand, KnowsTheWordsOfAModel) {
 
 TEST(TokenizeCommand, ATerminalGetsNoEscapesOfTheText) {
   const TemporaryFolder folder;
-  write(folder / "tokenizer.json", Tokenizer::bytes().to_json());
-  write(folder / "text", "a\x1b[2Jb\nc\u202E");
-  write(folder / "ids", "100 30 94 53 77 101 13 102 226 131 177");
+  write_input(folder / "tokenizer.json", Tokenizer::bytes().to_json());
+  write_input(folder / "text", "a\x1b[2Jb\nc\u202E");
+  write_input(folder / "ids", "100 30 94 53 77 101 13 102 226 131 177");
   for (const auto& [input, option] : {std::pair("text", ""), {"text", " --json"}, {"ids", " --decode"}}) {
     const TerminalResult result = run_on_terminal(
         {"/bin/sh", "-c",
@@ -115,13 +115,13 @@ TEST(TokenizeCommand, ATerminalGetsNoEscapesOfTheText) {
 
 TEST(TokenizeCommand, SaysWhatIsWrong) {
   const TemporaryFolder folder;
-  write(folder / "tokenizer.json", Tokenizer::bytes().to_json());
-  write(folder / "bad.json", "{\"model\": 1}");
+  write_input(folder / "tokenizer.json", Tokenizer::bytes().to_json());
+  write_input(folder / "bad.json", "{\"model\": 1}");
   expect_refused({"tokenize", folder / "bad.json", "a"}, "bad.json: is no tokenizer");
   expect_refused({"tokenize", folder / "none.json", "a"}, "none.json");
   expect_refused({"tokenize", folder / "tokenizer.json", "a", "--decode"}, "leave out the text");
   const auto decoded = [&](std::string_view input) {
-    write(folder / "in", input);
+    write_input(folder / "in", input);
     return piped(folder / "in", "tokenize " + (folder / "tokenizer.json") + " --decode");
   };
   EXPECT_EQ(decoded("").out, "");
@@ -157,8 +157,8 @@ TEST(TokenizerFile, HuggingFaceGivesTheSameIds) {
       for (const Token& token : tokenizer.encode(text)) ids.push_back(token.id);
       cases.push_back({{"text", text}, {"ids", ids}});
     }
-    write(folder / "tokenizer.json", tokenizer.to_json());
-    write(folder / "cases.json", cases.dump());
+    write_input(folder / "tokenizer.json", tokenizer.to_json());
+    write_input(folder / "cases.json", cases.dump());
     const auto check = [&] {
       return run_process({"/usr/bin/env", "python3", SEMFUSE_SOURCE_DIR "/tests/e2e/tokenizer_check.py",
                           folder / "tokenizer.json", folder / "cases.json", folder / "saved.json"});
@@ -171,7 +171,7 @@ TEST(TokenizerFile, HuggingFaceGivesTheSameIds) {
     EXPECT_EQ(saved.to_json(), tokenizer.to_json());
 
     cases[1]["ids"][0] = 3;
-    write(folder / "cases.json", cases.dump());
+    write_input(folder / "cases.json", cases.dump());
     EXPECT_EQ(check().exit_code, 1) << "the check can fail";
   }
 }

@@ -19,11 +19,11 @@ namespace fs = std::filesystem;
 using testing::HasSubstr;
 using testing::ThrowsMessage;
 
-void write(const std::string& path, const std::string& text) {
+void write_texts(const std::string& path, const std::string& text) {
   std::ofstream(path, std::ios::binary) << text;
 }
 
-std::string reviews(std::size_t count) {
+std::string labelled_reviews(std::size_t count) {
   std::ostringstream text;
   text << "text\tstars\n";
   for (std::size_t i = 0; i < count; ++i) {
@@ -63,7 +63,7 @@ std::map<std::string, std::string> files_in(const fs::path& folder) {
 // Blocks of a megabyte, several of them, so that threads have something to do.
 TEST(Preparation, WritesTheSameBytesForAnyNumberOfThreads) {
   const TemporaryFolder folder;
-  write(folder / "a.tsv", reviews(40'000));
+  write_texts(folder / "a.tsv", labelled_reviews(40'000));
   for (const TokenizerKind kind : {TokenizerKind::words, TokenizerKind::pieces, TokenizerKind::bytes}) {
     std::map<std::string, std::string> expected;
     for (const std::size_t threads : {1, 2, 7}) {
@@ -82,12 +82,12 @@ TEST(Preparation, WritesTheSameBytesForAnyNumberOfThreads) {
 
 TEST(Preparation, IsFoundAgainUnlessTheFileIsAnother) {
   const TemporaryFolder folder;
-  write(folder / "a.tsv", reviews(200));
+  write_texts(folder / "a.tsv", labelled_reviews(200));
   const PreparationOptions options = options_for(folder / "a.tsv");
   const PreparedData first = prepare(options, folder / "cache");
   EXPECT_FALSE(first.was_there);
   EXPECT_TRUE(prepare(options, folder / "cache").was_there);
-  write(folder / "a.tsv", reviews(201));
+  write_texts(folder / "a.tsv", labelled_reviews(201));
   const PreparedData other = prepare(options, folder / "cache");
   EXPECT_FALSE(other.was_there);
   EXPECT_NE(other.fingerprint, first.fingerprint);
@@ -95,18 +95,18 @@ TEST(Preparation, IsFoundAgainUnlessTheFileIsAnother) {
 
 TEST(Preparation, WhatSomebodyLeftIsRemovedAndNeverUsed) {
   const TemporaryFolder folder;
-  write(folder / "a.tsv", reviews(200));
+  write_texts(folder / "a.tsv", labelled_reviews(200));
   const PreparationOptions options = options_for(folder / "a.tsv");
   const fs::path left = folder / ("cache/" + fingerprint_of(options) + ".tmp-1-0");
   fs::create_directories(left / "train");
-  write(left / "train/ids.i32", "half");
+  write_texts(left / "train/ids.i32", "half");
   EXPECT_FALSE(prepare(options, folder / "cache").was_there);
   EXPECT_FALSE(fs::exists(left));
 }
 
 TEST(Preparation, NothingIsLeftOfWhatFailed) {
   const TemporaryFolder folder;
-  write(folder / "a.tsv", reviews(20'000) + "x\t9\n" + reviews(20'000).substr(11) + "y\t8\n");
+  write_texts(folder / "a.tsv", labelled_reviews(20'000) + "x\t9\n" + labelled_reviews(20'000).substr(11) + "y\t8\n");
   for (const std::size_t threads : {1, 2, 7}) {
     PreparationOptions options = options_for(folder / "a.tsv");
     options.threads = threads;
@@ -125,7 +125,7 @@ TEST(Preparation, NothingIsLeftOfWhatFailed) {
 
 TEST(Preparation, FilesAreReadAsTheTableOptionsSay) {
   const TemporaryFolder folder;
-  write(folder / "rows", reviews(200).substr(11));  // Neither an ending nor a heading.
+  write_texts(folder / "rows", labelled_reviews(200).substr(11));  // Neither an ending nor a heading.
   PreparationOptions options = options_for(folder / "rows");
   EXPECT_THAT([&] { prepare(options, folder / "cache"); }, ThrowsMessage<Error>(HasSubstr("say --format")));
   options.table.format = TableFormat::tsv;
@@ -147,7 +147,7 @@ TEST(Preparation, FilesAreReadAsTheTableOptionsSay) {
 
 TEST(Preparation, SeveralMayDoItAtOnce) {
   const TemporaryFolder folder;
-  write(folder / "a.tsv", reviews(20'000));
+  write_texts(folder / "a.tsv", labelled_reviews(20'000));
   const PreparationOptions options = options_for(folder / "a.tsv");
   std::vector<std::thread> threads;
   for (int i = 0; i < 4; ++i) {

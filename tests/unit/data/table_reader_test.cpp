@@ -38,7 +38,7 @@ std::vector<std::string> rows_of(std::string_view text, TableFormat format, cons
   return rows;
 }
 
-std::string error_of(std::string_view text, TableFormat format, const TableOptions& options = {}) {
+std::string table_error_of(std::string_view text, TableFormat format, const TableOptions& options = {}) {
   try {
     rows_of(text, format, options);
   } catch (const Error& error) {
@@ -81,14 +81,14 @@ TEST(TableReader, FindsBytesThatAreNoText) {
               kTxt),
       ElementsAre("1: good", HasSubstr("2! byte 3 is not UTF-8: \"\\xff"), HasSubstr("3! byte 3 is not UTF-8")));
   EXPECT_THAT(rows_of(std::string_view("a\0b\nc", 5), kTxt), ElementsAre(HasSubstr("1! has a zero byte"), "2: c"));
-  EXPECT_THAT(error_of("\xFF\xFE"
-                       "a",
-                       kTxt),
+  EXPECT_THAT(table_error_of("\xFF\xFE"
+                             "a",
+                             kTxt),
               HasSubstr("data: is UTF-16; save it as UTF-8"));
-  EXPECT_THAT(error_of("PK\x03\x04\x14", kTsv), HasSubstr("data: is an archive (zip); unpack it"));
-  EXPECT_THAT(error_of("\xFD"
-                       "7zXZ\n",
-                       kTxt),
+  EXPECT_THAT(table_error_of("PK\x03\x04\x14", kTsv), HasSubstr("data: is an archive (zip); unpack it"));
+  EXPECT_THAT(table_error_of("\xFD"
+                             "7zXZ\n",
+                             kTxt),
               HasSubstr("is an archive (xz)"));
   EXPECT_THAT(rows_of("t\nab\xED\xA0\x80\n", kTsv), ElementsAre(HasSubstr("not UTF-8")));
 }
@@ -117,17 +117,17 @@ TEST(TableReader, ReadsTabsBetweenCells) {
 }
 
 TEST(TableReader, RefusesHeadingsThatNameNoColumns) {
-  EXPECT_THAT(error_of("", kTsv), HasSubstr("data: is empty"));
-  EXPECT_THAT(error_of("\n\n", kCsv), HasSubstr("data: is empty"));
-  EXPECT_THAT(error_of("a\ta\n", kTsv), HasSubstr("data:1: names the column \"a\" twice"));
-  EXPECT_THAT(error_of("3,\"good text\"\n", kCsv),
+  EXPECT_THAT(table_error_of("", kTsv), HasSubstr("data: is empty"));
+  EXPECT_THAT(table_error_of("\n\n", kCsv), HasSubstr("data: is empty"));
+  EXPECT_THAT(table_error_of("a\ta\n", kTsv), HasSubstr("data:1: names the column \"a\" twice"));
+  EXPECT_THAT(table_error_of("3,\"good text\"\n", kCsv),
               HasSubstr("data:1: the first line names the columns, and \"3\" is a number; name the 2 columns with "
                         "--heading NAME,NAME, or write a line of names in front"));
-  EXPECT_THAT(error_of("1\n", kTsv), HasSubstr("name the column with --heading NAME,"));
-  EXPECT_THAT(error_of("1,2,3,4,5,6,7,8,9\n", kCsv), HasSubstr("NAME,NAME,..., or"));
-  EXPECT_THAT(error_of("a\xFF,b\n", kCsv), HasSubstr("data:1: byte 2 is not UTF-8"));
-  EXPECT_THAT(error_of("\"a,b\n", kCsv), HasSubstr("data:1: a quote is never closed"));
-  EXPECT_THAT(error_of(std::string(2000, ','), kCsv), HasSubstr("more than 1000"));
+  EXPECT_THAT(table_error_of("1\n", kTsv), HasSubstr("name the column with --heading NAME,"));
+  EXPECT_THAT(table_error_of("1,2,3,4,5,6,7,8,9\n", kCsv), HasSubstr("NAME,NAME,..., or"));
+  EXPECT_THAT(table_error_of("a\xFF,b\n", kCsv), HasSubstr("data:1: byte 2 is not UTF-8"));
+  EXPECT_THAT(table_error_of("\"a,b\n", kCsv), HasSubstr("data:1: a quote is never closed"));
+  EXPECT_THAT(table_error_of(std::string(2000, ','), kCsv), HasSubstr("more than 1000"));
 }
 
 TEST(TableReader, ReadsCommasAndQuotes) {

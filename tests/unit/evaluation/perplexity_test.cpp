@@ -18,7 +18,7 @@ namespace {
 using testing::HasSubstr;
 using testing::ThrowsMessage;
 
-constexpr auto kCausal = AttentionMask::causal;
+constexpr auto kPerplexityCausal = AttentionMask::causal;
 constexpr auto kBidirectional = AttentionMask::bidirectional;
 
 // The twin's evaluation, all sentences at once and in double.
@@ -107,17 +107,17 @@ TEST_P(EvaluateTest, EqualsTheTwin) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Cases, EvaluateTest,
-                         testing::Values(Case{"fusion_causal", kCausal, true, true},
+                         testing::Values(Case{"fusion_causal", kPerplexityCausal, true, true},
                                          Case{"fusion_bidirectional", kBidirectional, true, true},
-                                         Case{"fusion_causal_without_end", kCausal, true, false},
-                                         Case{"baseline_causal", kCausal, false, true},
+                                         Case{"fusion_causal_without_end", kPerplexityCausal, true, false},
+                                         Case{"baseline_causal", kPerplexityCausal, false, true},
                                          Case{"baseline_bidirectional", kBidirectional, false, true},
                                          Case{"baseline_bidirectional_without_end", kBidirectional, false, false},
                                          Case{"more_than_a_batch", kBidirectional, true, true, 150}),
                          [](const auto& test) { return test.param.name; });
 
 TEST(Evaluate, DoesNotDependOnTheThreads) {
-  const LanguageModel model = random_model(small_options(kCausal, true));
+  const LanguageModel model = random_model(small_options(kPerplexityCausal, true));
   const std::vector<Sentence> sentences = some_sentences(150);
   EvaluationOptions options{.held_out = paper_held_out_words(), .threads = 1};
   const Evaluation expected = evaluate(model, sentences, options);
@@ -133,7 +133,7 @@ TEST(Evaluate, DoesNotDependOnTheThreads) {
 }
 
 TEST(Evaluate, WithoutHeldOutWordsSeenOnlyIsAll) {
-  const LanguageModel model = random_model(small_options(kCausal, false));
+  const LanguageModel model = random_model(small_options(kPerplexityCausal, false));
   const Evaluation result = evaluate(model, some_sentences(5), {.threads = 1});
   EXPECT_EQ(result.seen_only_perplexity, result.perplexity);
 }
@@ -141,7 +141,7 @@ TEST(Evaluate, WithoutHeldOutWordsSeenOnlyIsAll) {
 // Also with some targets left out: each position has the same cross-entropy.
 TEST(Evaluate, UniformPredictorHasThePerplexityOfTheVocabulary) {
   for (const bool fusion : {false, true}) {
-    LanguageModel model = random_model(small_options(kCausal, fusion));
+    LanguageModel model = random_model(small_options(kPerplexityCausal, fusion));
     model.set_parameter("tok.weight", std::vector<float>(41 * 16, 0.0f));
     const Evaluation result = evaluate(model, some_sentences(20), {.held_out = paper_held_out_words(), .threads = 1});
     EXPECT_NEAR(result.perplexity, 41.0, 1e-4);
@@ -150,7 +150,7 @@ TEST(Evaluate, UniformPredictorHasThePerplexityOfTheVocabulary) {
 }
 
 TEST(Evaluate, FeaturesReadAsOneHalfHaveTheErrorOfOneHalf) {
-  LanguageModel model = random_model(small_options(kCausal, true));
+  LanguageModel model = random_model(small_options(kPerplexityCausal, true));
   model.set_parameter("aux_head.2.weight", std::vector<float>(22 * 20, 0.0f));
   model.set_parameter("aux_head.2.bias", std::vector<float>(22, 0.0f));
   const std::vector<Sentence> sentences = some_sentences(3);
@@ -165,7 +165,7 @@ TEST(Evaluate, FeaturesReadAsOneHalfHaveTheErrorOfOneHalf) {
 }
 
 TEST(Evaluate, SeenOnlyIsNaNIfEveryTargetIsHeldOut) {
-  const LanguageModel model = random_model(small_options(kCausal, false));
+  const LanguageModel model = random_model(small_options(kPerplexityCausal, false));
   const std::vector<Sentence> sentences = {{"great"}, {"awful", "great"}};
   EvaluationOptions options{.held_out = {"great", "awful"}, .count_end = false, .threads = 1};
   EXPECT_TRUE(std::isfinite(evaluate(model, sentences, options).seen_only_perplexity)) << "<eos> is a target too";
@@ -177,7 +177,7 @@ TEST(Evaluate, SeenOnlyIsNaNIfEveryTargetIsHeldOut) {
 }
 
 TEST(Evaluate, RefusesWhatItCannotMeasure) {
-  const LanguageModel model = synthetic_model(small_options(kCausal, true));
+  const LanguageModel model = synthetic_model(small_options(kPerplexityCausal, true));
   const std::vector<Sentence> sentences = some_sentences(3);
   const auto attempt = [&](const std::vector<Sentence>& list, const EvaluationOptions& options) {
     return [&model, list, options] { evaluate(model, list, options); };

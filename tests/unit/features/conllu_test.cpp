@@ -16,7 +16,7 @@ std::string line(std::string_view id, std::string_view word, std::string_view ta
   return text + "\t_\t_\t_\t_\t_\t_\n";
 }
 
-void expect_refused(const std::string& text, const std::string& what) {
+void expect_conllu_refused(const std::string& text, const std::string& what) {
   try {
     parse_conllu(text, "file");
     ADD_FAILURE() << text;
@@ -38,19 +38,20 @@ TEST(Conllu, ReadsWordsAndTags) {
 }
 
 TEST(Conllu, RefusesEverythingElseWithItsLine) {
-  expect_refused("", "file: holds no sentence");
-  expect_refused("# only\n\n", "holds no sentence");
-  expect_refused(line("1", "a", "NOUN") + "2\tb\n", "file:2: has 2 columns");
-  expect_refused(line("1", "a", "NOUN") + line("3", "b", "NOUN"), "file:2: the number of the word is \"3\", not 2");
-  expect_refused(line("01", "a", "NOUN"), "not 1");
-  expect_refused(line("1", "a", "noun"), "the part of speech is \"noun\"; it is one of NOUN VERB");
-  expect_refused(line("1", "a", "_"), "the part of speech is \"_\"");
-  expect_refused(line("1", "", "NOUN"), "column 2 is empty");
-  expect_refused(line("1", "\xff", "NOUN"), "is not UTF-8");
-  expect_refused(line("2-3", "ab", "_"), "does not follow word 0");
-  expect_refused(line("1-0", "ab", "_"), "does not follow word 0");
-  expect_refused(line("1", "a", "NOUN") + line("2.1", "b", "_"), "does not follow word 1");
-  expect_refused(line("1", "a", "NOUN") + "# late\n", "file:2: has 1 columns");
+  expect_conllu_refused("", "file: holds no sentence");
+  expect_conllu_refused("# only\n\n", "holds no sentence");
+  expect_conllu_refused(line("1", "a", "NOUN") + "2\tb\n", "file:2: has 2 columns");
+  expect_conllu_refused(line("1", "a", "NOUN") + line("3", "b", "NOUN"),
+                        "file:2: the number of the word is \"3\", not 2");
+  expect_conllu_refused(line("01", "a", "NOUN"), "not 1");
+  expect_conllu_refused(line("1", "a", "noun"), "the part of speech is \"noun\"; it is one of NOUN VERB");
+  expect_conllu_refused(line("1", "a", "_"), "the part of speech is \"_\"");
+  expect_conllu_refused(line("1", "", "NOUN"), "column 2 is empty");
+  expect_conllu_refused(line("1", "\xff", "NOUN"), "is not UTF-8");
+  expect_conllu_refused(line("2-3", "ab", "_"), "does not follow word 0");
+  expect_conllu_refused(line("1-0", "ab", "_"), "does not follow word 0");
+  expect_conllu_refused(line("1", "a", "NOUN") + line("2.1", "b", "_"), "does not follow word 1");
+  expect_conllu_refused(line("1", "a", "NOUN") + "# late\n", "file:2: has 1 columns");
 }
 
 }  // namespace

@@ -12,7 +12,7 @@
 namespace semfuse {
 namespace {
 
-std::string error_of(std::vector<LexiconEntry> entries) {
+std::string lexicon_error_of(std::vector<LexiconEntry> entries) {
   try {
     Lexicon lexicon(std::move(entries));
   } catch (const Error& error) {
@@ -68,23 +68,23 @@ TEST(Lexicon, ListsTheWordsOfAClass) {
 }
 
 TEST(Lexicon, RefusesMalformedEntries) {
-  EXPECT_EQ(error_of({{.word = ""}}), "lexicon: an entry has no word; give it one or remove it");
-  EXPECT_EQ(error_of({{.word = "a"}, {.word = "b"}, {.word = "a"}}),
+  EXPECT_EQ(lexicon_error_of({{.word = ""}}), "lexicon: an entry has no word; give it one or remove it");
+  EXPECT_EQ(lexicon_error_of({{.word = "a"}, {.word = "b"}, {.word = "a"}}),
             "lexicon: entry 3 \"a\" appears twice (first as entry 1); remove one");
-  EXPECT_EQ(error_of(std::vector<LexiconEntry>{{.word = "a", .word_class = "Week day"}}),
+  EXPECT_EQ(lexicon_error_of(std::vector<LexiconEntry>{{.word = "a", .word_class = "Week day"}}),
             "lexicon: the class of \"a\" is \"Week day\"; name it with a-z, 0-9 and _, at most 32");
-  EXPECT_NE(error_of(std::vector<LexiconEntry>{{.word = "a", .word_class = ""}}), "no error");
-  EXPECT_NE(error_of({{.word = "a", .word_class = "weekday", .polarity = -1.5}}), "no error");
-  EXPECT_EQ(error_of({{.word = "nice", .word_class = WordClass::kAdjective, .polarity = 1.5}}),
+  EXPECT_NE(lexicon_error_of(std::vector<LexiconEntry>{{.word = "a", .word_class = ""}}), "no error");
+  EXPECT_NE(lexicon_error_of({{.word = "a", .word_class = "weekday", .polarity = -1.5}}), "no error");
+  EXPECT_EQ(lexicon_error_of({{.word = "nice", .word_class = WordClass::kAdjective, .polarity = 1.5}}),
             "lexicon: the polarity of \"nice\" is 1.5; choose one in [-1, 1]");
-  EXPECT_EQ(error_of({{.word = "so", .word_class = WordClass::kIntensifier, .strength = -0.5}}),
+  EXPECT_EQ(lexicon_error_of({{.word = "so", .word_class = WordClass::kIntensifier, .strength = -0.5}}),
             "lexicon: the strength of \"so\" is -0.5; choose one in [0, 1]");
   const double nan = std::numeric_limits<double>::quiet_NaN();
-  EXPECT_NE(error_of({{.word = "nice", .word_class = WordClass::kAdjective, .polarity = nan}}), "no error");
-  EXPECT_NE(error_of({{.word = "so", .word_class = WordClass::kIntensifier, .strength = nan}}), "no error");
-  EXPECT_EQ(error_of({{.word = "ruins", .word_class = WordClass::kVerb, .polarity = -1.0}}),
+  EXPECT_NE(lexicon_error_of({{.word = "nice", .word_class = WordClass::kAdjective, .polarity = nan}}), "no error");
+  EXPECT_NE(lexicon_error_of({{.word = "so", .word_class = WordClass::kIntensifier, .strength = nan}}), "no error");
+  EXPECT_EQ(lexicon_error_of({{.word = "ruins", .word_class = WordClass::kVerb, .polarity = -1.0}}),
             "lexicon: \"ruins\" has a polarity but is of class verb; only an adjective has one");
-  EXPECT_EQ(error_of({{.word = "nice", .word_class = WordClass::kAdjective, .strength = 0.5}}),
+  EXPECT_EQ(lexicon_error_of({{.word = "nice", .word_class = WordClass::kAdjective, .strength = 0.5}}),
             "lexicon: \"nice\" has a strength but is of class adjective; only an intensifier has one");
 }
 

@@ -10,7 +10,7 @@
 namespace semfuse {
 namespace {
 
-std::vector<float> logits_of(const std::vector<double>& probabilities, double shift) {
+std::vector<float> guided_logits_of(const std::vector<double>& probabilities, double shift) {
   std::vector<float> logits;
   for (const double p : probabilities) logits.push_back(static_cast<float>(std::log(p) + shift));
   return logits;
@@ -18,8 +18,8 @@ std::vector<float> logits_of(const std::vector<double>& probabilities, double sh
 
 std::vector<double> guided(const std::vector<double>& unasked, const std::vector<double>& asked, double guidance,
                            double shift = 0.0) {
-  std::vector<float> logits = logits_of(asked, shift);
-  guide(logits_of(unasked, 2.0 * shift), logits, guidance, *std::ranges::max_element(logits));
+  std::vector<float> logits = guided_logits_of(asked, shift);
+  guide(guided_logits_of(unasked, 2.0 * shift), logits, guidance, *std::ranges::max_element(logits));
   std::vector<double> result;
   for (const float logit : logits) result.push_back(std::exp(logit));
   const double sum = std::accumulate(result.begin(), result.end(), 0.0);
@@ -70,8 +70,8 @@ TEST(Guidance, ImprobableTokensAreNeverLifted) {
 
 // Where a grammar allows only words that the model would not say, guidance still chooses among them.
 TEST(Guidance, WhatIsPlausibleGoesByWhatMayBeDrawn) {
-  std::vector<float> logits = logits_of({0.98, 0.008, 0.012}, 0.0);
-  guide(logits_of({0.994, 0.004, 0.002}, 0.0), logits, 3.0, logits[2]);
+  std::vector<float> logits = guided_logits_of({0.98, 0.008, 0.012}, 0.0);
+  guide(guided_logits_of({0.994, 0.004, 0.002}, 0.0), logits, 3.0, logits[2]);
   EXPECT_NEAR(logits[2] - logits[1], std::log(0.002 / 0.004) + 3.0 * std::log((0.012 / 0.002) / (0.008 / 0.004)), 1e-4);
 }
 

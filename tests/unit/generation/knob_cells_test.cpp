@@ -15,7 +15,7 @@
 namespace semfuse {
 namespace {
 
-std::vector<double> logits_of(const std::vector<double>& probabilities) {
+std::vector<double> cell_logits_of(const std::vector<double>& probabilities) {
   std::vector<double> logits;
   for (const double p : probabilities) logits.push_back(p == 0.0 ? -INFINITY : std::log(p) - 2.0);
   return logits;
@@ -40,7 +40,7 @@ constexpr std::array<SamplingOptions, 7> kSamplers = {{{.temperature = 0.5},
 const TokenCells kTwoCells = {.cell = {0, 0, 1, 1, 1, 2, 2}, .group = {0, 0, 0}, .num_groups = 1};
 
 TEST(ShareKeepingDistribution, CellsHaveTheSharesOfTheSoftmax) {
-  const std::vector<double> logits = logits_of({0.05, 0.01, 0.3, 0.2, 0.1, 0.3, 0.04});
+  const std::vector<double> logits = cell_logits_of({0.05, 0.01, 0.3, 0.2, 0.1, 0.3, 0.04});
   for (const SamplingOptions& options : kSamplers) {
     const auto found = share_keeping_distribution(logits, options, kTwoCells);
     const std::vector<double> mass = masses(found, kTwoCells);
@@ -53,7 +53,7 @@ TEST(ShareKeepingDistribution, CellsHaveTheSharesOfTheSoftmax) {
 }
 
 TEST(ShareKeepingDistribution, TheSamplerActsInsideACell) {
-  const std::vector<double> logits = logits_of({0.0, 0.0, 0.4, 0.2, 0.1, 0.2, 0.1});
+  const std::vector<double> logits = cell_logits_of({0.0, 0.0, 0.4, 0.2, 0.1, 0.2, 0.1});
   const auto tempered = share_keeping_distribution(logits, {.temperature = 0.5}, kTwoCells);
   ASSERT_EQ(tempered.size(), 5u);
   EXPECT_NEAR(tempered[0].probability, 0.7 * 16.0 / 21.0, 1e-12);
@@ -67,13 +67,13 @@ TEST(ShareKeepingDistribution, TheSamplerActsInsideACell) {
 
 TEST(ShareKeepingDistribution, WhatTheSamplerCutsOffStaysOff) {
   const auto found =
-      share_keeping_distribution(logits_of({0.6, 0.3, 0.04, 0.01, 0.01, 0.03, 0.01}), {.top_k = 2}, kTwoCells);
+      share_keeping_distribution(cell_logits_of({0.6, 0.3, 0.04, 0.01, 0.01, 0.03, 0.01}), {.top_k = 2}, kTwoCells);
   ASSERT_EQ(found.size(), 2u);
   EXPECT_NEAR(found[0].probability, 2.0 / 3.0, 1e-12);
   // Words that speak of another knob are no reason to let words of this one stand here.
   const TokenCells groups = {.cell = {0, 0, 1, 2, 2, 3, 3}, .group = {0, 0, 0, 1}, .num_groups = 2};
   const auto other =
-      share_keeping_distribution(logits_of({0.02, 0.02, 0.5, 0.2, 0.2, 0.03, 0.03}), {.top_k = 3}, groups);
+      share_keeping_distribution(cell_logits_of({0.02, 0.02, 0.5, 0.2, 0.2, 0.03, 0.03}), {.top_k = 3}, groups);
   const std::vector<double> mass = masses(other, groups);
   EXPECT_NEAR(mass[1], 5.0 / 9.0, 1e-12);
   EXPECT_NEAR(mass[2], 4.0 / 9.0, 1e-12);
@@ -81,8 +81,8 @@ TEST(ShareKeepingDistribution, WhatTheSamplerCutsOffStaysOff) {
 }
 
 TEST(ShareKeepingDistribution, NothingLeftIsEmpty) {
-  EXPECT_TRUE(share_keeping_distribution(logits_of({0, 0, 0, 0, 0, 0, 0}), {.top_k = 2}, kTwoCells).empty());
-  const auto one = share_keeping_distribution(logits_of({0, 0, 0, 0, 0, 1e-300, 0}), {.top_k = 2}, kTwoCells);
+  EXPECT_TRUE(share_keeping_distribution(cell_logits_of({0, 0, 0, 0, 0, 0, 0}), {.top_k = 2}, kTwoCells).empty());
+  const auto one = share_keeping_distribution(cell_logits_of({0, 0, 0, 0, 0, 1e-300, 0}), {.top_k = 2}, kTwoCells);
   ASSERT_EQ(one.size(), 1u);
   EXPECT_EQ(one[0].probability, 1.0);
 }

@@ -40,7 +40,7 @@ TensorArchive parse(std::string_view header, std::size_t data_size) {
   return parse(file_with(header, data_size, header.size()));
 }
 
-std::string refusal(std::string_view bytes) {
+std::string archive_refusal(std::string_view bytes) {
   try {
     parse(bytes);
   } catch (const Error& error) {
@@ -49,8 +49,8 @@ std::string refusal(std::string_view bytes) {
   return "accepted";
 }
 
-std::string refusal(std::string_view header, std::size_t data_size) {
-  return refusal(file_with(header, data_size, header.size()));
+std::string archive_refusal(std::string_view header, std::size_t data_size) {
+  return archive_refusal(file_with(header, data_size, header.size()));
 }
 
 TEST(TensorArchive, ReadsWhatTheWriterWrote) {
@@ -124,12 +124,12 @@ TEST(TensorArchive, ListsOtherTypesButReadsOnlyTheAskedOne) {
 }
 
 TEST(TensorArchive, RefusesBadHeaderLengths) {
-  EXPECT_THAT(refusal(""), AllOf(StartsWith("m.safetensors: "), HasSubstr("0 bytes")));
-  EXPECT_THAT(refusal("1234567"), HasSubstr("too few"));
-  EXPECT_THAT(refusal(file_with("", 0, 0)), HasSubstr("header length is 0"));
-  EXPECT_THAT(refusal(file_with("{}", 0, 3)), HasSubstr("header length 3 is past the file's 10 bytes"));
-  EXPECT_THAT(refusal(file_with("{}", 0, ~std::uint64_t{0})), HasSubstr("header length 18446744073709551615"));
-  EXPECT_THAT(refusal(file_with("{}", 0, ~std::uint64_t{0} - 7)), HasSubstr("is past the file"));
+  EXPECT_THAT(archive_refusal(""), AllOf(StartsWith("m.safetensors: "), HasSubstr("0 bytes")));
+  EXPECT_THAT(archive_refusal("1234567"), HasSubstr("too few"));
+  EXPECT_THAT(archive_refusal(file_with("", 0, 0)), HasSubstr("header length is 0"));
+  EXPECT_THAT(archive_refusal(file_with("{}", 0, 3)), HasSubstr("header length 3 is past the file's 10 bytes"));
+  EXPECT_THAT(archive_refusal(file_with("{}", 0, ~std::uint64_t{0})), HasSubstr("header length 18446744073709551615"));
+  EXPECT_THAT(archive_refusal(file_with("{}", 0, ~std::uint64_t{0} - 7)), HasSubstr("is past the file"));
 }
 
 // Quadratic work would take minutes here.
@@ -140,7 +140,7 @@ TEST(TensorArchive, ReadsAHeaderOfManyTensors) {
     header += (i == 0 ? "\"t" : ",\"t") + std::to_string(i) + R"(":{"dtype":"F32","shape":[0],"data_offsets":[0,0]})";
   }
   EXPECT_EQ(parse(header + "}", 0).tensors().size(), kTensors);
-  EXPECT_THAT(refusal(header + ",\"t0\":{}}", 0), HasSubstr("\"t0\" appears twice"));
+  EXPECT_THAT(archive_refusal(header + ",\"t0\":{}}", 0), HasSubstr("\"t0\" appears twice"));
 }
 
 struct BadHeader {
@@ -157,7 +157,7 @@ void PrintTo(const BadHeader& bad, std::ostream* out) {
 class TensorArchiveRefusal : public testing::TestWithParam<BadHeader> {};
 
 TEST_P(TensorArchiveRefusal, NamesTheFaultInOneLine) {
-  const std::string message = refusal(GetParam().header, GetParam().data_size);
+  const std::string message = archive_refusal(GetParam().header, GetParam().data_size);
   EXPECT_THAT(message, AllOf(StartsWith("m.safetensors: "), HasSubstr(GetParam().message), HasSubstr("; ")));
   EXPECT_THAT(message, Not(HasSubstr("\n")));
 }

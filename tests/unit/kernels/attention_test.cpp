@@ -19,7 +19,7 @@ double exact(float x) {
 }
 
 // A plain twin of one head over one sentence, in both directions.
-struct Twin {
+struct AttentionTwin {
   std::size_t length;
   std::size_t width;
   std::vector<double> weights, context, d_q, d_k, d_v;
@@ -28,7 +28,7 @@ struct Twin {
     return site.dropout.keeps(site.first_dropout_row + i * site.dropout_row_step, j) ? exact(site.dropout.scale) : 0.0;
   }
 
-  Twin(const AttentionSite& site, ConstMatrix q, ConstMatrix k, ConstMatrix v, ConstMatrix d_context)
+  AttentionTwin(const AttentionSite& site, ConstMatrix q, ConstMatrix k, ConstMatrix v, ConstMatrix d_context)
       : length(q.rows()),
         width(q.cols()),
         weights(length * length),
@@ -89,7 +89,7 @@ void check(const AttentionSite& site, std::size_t length, std::size_t width, con
   const ConstMatrix q = qkv.view().column_range(0, width);
   const ConstMatrix k = qkv.view().column_range(width, width);
   const ConstMatrix v = qkv.view().column_range(2 * width, width);
-  const Twin twin(site, q, k, v, d_context.view());
+  const AttentionTwin twin(site, q, k, v, d_context.view());
   const auto at = [&](const std::vector<double>& x) {
     return [&x, width](std::size_t i, std::size_t j) { return x[i * width + j]; };
   };
@@ -223,7 +223,7 @@ TEST(Attention, OverKeysBackwardEqualsTheTwin) {
         ASSERT_TRUE(d_q.guards_intact() && d_v.guards_intact());
         for (std::size_t head = 0; head < kHeads; ++head) {
           const auto columns = [&](GuardedMatrix& m) { return m.view().column_range(head * head_width, head_width); };
-          const Twin twin(site_of(true, false), columns(q), columns(k), columns(v), columns(d_context));
+          const AttentionTwin twin(site_of(true, false), columns(q), columns(k), columns(v), columns(d_context));
           for (std::size_t i = 0; i < head_width; ++i) {
             const std::size_t column = head * head_width + i;
             ASSERT_NEAR(d_q(0, column), twin.d_q[(length - 1) * head_width + i], 1e-5);

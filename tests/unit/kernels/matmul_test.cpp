@@ -103,7 +103,7 @@ void check_transposed_a(const Sizes& s, const Placement& placement) {
 }
 
 template <class Check>
-void sweep(const Check& check) {
+void sweep_sizes(const Check& check) {
   std::size_t turn = 0;
   const auto next = [&] { return placements()[turn++ % placements().size()]; };
   for (const std::size_t rows : every_size()) {
@@ -123,10 +123,10 @@ void sweep(const Check& check) {
 }
 
 TEST(Matmul, EqualsAPlainLoopAtEverySize) {
-  sweep(check_packed);
+  sweep_sizes(check_packed);
 }
 TEST(MatmulTransposedA, EqualsAPlainLoopAtEverySize) {
-  sweep(check_transposed_a);
+  sweep_sizes(check_transposed_a);
 }
 
 TEST(Matmul, CrossesItsBlocks) {

@@ -19,7 +19,7 @@ using testing::IsEmpty;
 using testing::SizeIs;
 using testing::ThrowsMessage;
 
-ModelOptions open_options() {
+ModelOptions open_vector_options() {
   return {.width = 8,
           .layers = 1,
           .heads = 2,
@@ -37,8 +37,8 @@ TEST(WordVectorsOfANetwork, AreFeaturesThatTheTokenDecides) {
   RandomStream random(3, RandomPurpose::weights);
   for (std::size_t i = 0; i < kVocabulary * (kFeatures + kVectors); ++i)
     rows.push_back(static_cast<float>(random.next_uniform() - 0.5));
-  const Network with_vectors(open_options(), kVocabulary, kFeatures, rows, {}, kVectors);
-  const Network with_features(open_options(), kVocabulary, kFeatures + kVectors, rows);
+  const Network with_vectors(open_vector_options(), kVocabulary, kFeatures, rows, {}, kVectors);
+  const Network with_features(open_vector_options(), kVocabulary, kFeatures + kVectors, rows);
   const Batch batch = random_batch({4, 3, 5}, kVocabulary, kFeatures, 11);
   Batch wide = batch;
   wide.num_features = kFeatures + kVectors;
@@ -85,7 +85,7 @@ class OpenTextModel : public testing::Test {
     tables.part_rows.assign(tables.parts.size() * 2, 0.5f);
     FeatureBank bank = FeatureBankAccess::with_vectors(FeatureBank(Lexicon({}), {.bank = FeatureSet::none}),
                                                        std::make_shared<const WordVectors>(tables));
-    return LanguageModel(open_options(), trainer.make(kind, 300), std::move(bank), 7);
+    return LanguageModel(open_vector_options(), trainer.make(kind, 300), std::move(bank), 7);
   }
   static std::vector<float> row_of(const LanguageModel& model, const std::string& entry) {
     const ConstMatrix rows = ModelAccess::network(model).word_features();

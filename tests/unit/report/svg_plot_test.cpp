@@ -23,8 +23,8 @@ void expect_sound(const std::string& svg) {
   EXPECT_THAT(svg, Not(HasSubstr("inf")));
 }
 
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kSvgNaN = std::numeric_limits<double>::quiet_NaN();
+constexpr double kSvgInfinity = std::numeric_limits<double>::infinity();
 
 // The places of an attribute's numbers, in the order of the shapes.
 std::vector<double> numbers_of(const std::string& svg, const std::string& shape, const std::string& attribute) {
@@ -99,7 +99,7 @@ TEST(LinePlot, LeavesOutPointsThatAreNotFinite) {
 }
 
 TEST(LinePlot, AGapEndsALine) {
-  Plot plot{.title = "t", .x_label = "x", .series = {{.name = "s", .x = {1, 2, 3, 4, 5}, .y = {1, 2, kNaN, 2, 1}}}};
+  Plot plot{.title = "t", .x_label = "x", .series = {{.name = "s", .x = {1, 2, 3, 4, 5}, .y = {1, 2, kSvgNaN, 2, 1}}}};
   EXPECT_EQ(count_of("<polyline", to_svg(plot)), 2U);
   plot.series[0].y[2] = 1.5;
   EXPECT_EQ(count_of("<polyline", to_svg(plot)), 1U);
@@ -143,7 +143,7 @@ TEST(LinePlot, AnythingMayBeEmpty) {
 
 TEST(LinePlot, NeverWritesANumberThatIsNone) {
   for (const std::vector<double>& y : std::vector<std::vector<double>>{
-           {}, {kNaN}, {3.0}, {0.0, 0.0}, {1e308, -1e308}, {kInfinity, 1}, {1e-320, 0}, {1e-320, 1e308}}) {
+           {}, {kSvgNaN}, {3.0}, {0.0, 0.0}, {1e308, -1e308}, {kSvgInfinity, 1}, {1e-320, 0}, {1e-320, 1e308}}) {
     std::vector<double> x;
     for (std::size_t i = 0; i < y.size(); ++i) x.push_back(static_cast<double>(i));
     for (const Scale scale : {Scale::linear, Scale::logarithmic}) {

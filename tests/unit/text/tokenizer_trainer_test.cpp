@@ -147,7 +147,7 @@ TEST(TokenizerFile, OfWordsAndPiecesGoesThereAndBack) {
   }
 }
 
-std::string error_of(std::string json, std::string_view from, std::string_view to) {
+std::string trainer_error_of(std::string json, std::string_view from, std::string_view to) {
   const std::size_t at = json.rfind(from);
   EXPECT_NE(at, json.npos) << from;
   try {
@@ -160,18 +160,21 @@ std::string error_of(std::string json, std::string_view from, std::string_view t
 
 TEST(TokenizerFile, SaysWhichMergeOrWordIsWrong) {
   const std::string pieces = trained({"low low", "lower", "log er"}, TokenizerKind::pieces, 100).to_json();
-  EXPECT_THAT(error_of(pieces, "[\"e\", \"r\"]", "[\"e\", \"s\"]"), HasSubstr("merge 2 has \"es\", which is no entry"));
-  EXPECT_THAT(error_of(pieces, "[\"e\", \"r\"]", "[\"l\", \"o\"]"), HasSubstr("merge 2 does not make entry 261"));
-  EXPECT_THAT(error_of(pieces, "[\"e\", \"r\"]", "[\"e\"]"), HasSubstr("merge 2 is no pair"));
-  EXPECT_THAT(error_of(pieces, ",\n[\"e\", \"r\"]", ""), HasSubstr("has 2 merges, not 3"));
-  EXPECT_THAT(error_of(pieces, "[\"lo\", \"w\"]", "[\"lo\", \"\"]"), HasSubstr("merge 1 does not make entry 260"));
-  EXPECT_THAT(error_of(pieces, "[\"e\", \"r\"]", "\"e r\""), "no error");
-  EXPECT_THAT(error_of(pieces, "\"er\": 261", "\"er\": 260"), HasSubstr("have the same id"));
+  EXPECT_THAT(trainer_error_of(pieces, "[\"e\", \"r\"]", "[\"e\", \"s\"]"),
+              HasSubstr("merge 2 has \"es\", which is no entry"));
+  EXPECT_THAT(trainer_error_of(pieces, "[\"e\", \"r\"]", "[\"l\", \"o\"]"),
+              HasSubstr("merge 2 does not make entry 261"));
+  EXPECT_THAT(trainer_error_of(pieces, "[\"e\", \"r\"]", "[\"e\"]"), HasSubstr("merge 2 is no pair"));
+  EXPECT_THAT(trainer_error_of(pieces, ",\n[\"e\", \"r\"]", ""), HasSubstr("has 2 merges, not 3"));
+  EXPECT_THAT(trainer_error_of(pieces, "[\"lo\", \"w\"]", "[\"lo\", \"\"]"),
+              HasSubstr("merge 1 does not make entry 260"));
+  EXPECT_THAT(trainer_error_of(pieces, "[\"e\", \"r\"]", "\"e r\""), "no error");
+  EXPECT_THAT(trainer_error_of(pieces, "\"er\": 261", "\"er\": 260"), HasSubstr("have the same id"));
   const std::string words = trained({"low low", "low"}, TokenizerKind::words, 100).to_json();
-  EXPECT_THAT(error_of(words, "\"low\": 259", "\"l w\": 259"), HasSubstr("entry 259 \"l w\" is no word"));
-  EXPECT_THAT(error_of(words, "\"low\": 259", "\"\": 259"), HasSubstr("entry 259 \"\" is no word"));
-  EXPECT_THAT(error_of(words, "\"low\": 259", "\"<eos>\": 259"), HasSubstr("\"<eos>\" appears twice"));
-  EXPECT_THAT(error_of(words, "\"merges\": [", "\"merges\": [[\"l\",\"o\"]"), HasSubstr("has 1 merges, not 0"));
+  EXPECT_THAT(trainer_error_of(words, "\"low\": 259", "\"l w\": 259"), HasSubstr("entry 259 \"l w\" is no word"));
+  EXPECT_THAT(trainer_error_of(words, "\"low\": 259", "\"\": 259"), HasSubstr("entry 259 \"\" is no word"));
+  EXPECT_THAT(trainer_error_of(words, "\"low\": 259", "\"<eos>\": 259"), HasSubstr("\"<eos>\" appears twice"));
+  EXPECT_THAT(trainer_error_of(words, "\"merges\": [", "\"merges\": [[\"l\",\"o\"]"), HasSubstr("has 1 merges, not 0"));
 }
 
 }  // namespace

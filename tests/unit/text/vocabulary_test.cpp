@@ -12,7 +12,7 @@
 namespace semfuse {
 namespace {
 
-std::string error_of(const std::function<void()>& action) {
+std::string vocabulary_error_of(const std::function<void()>& action) {
   try {
     action();
   } catch (const Error& error) {
@@ -49,18 +49,18 @@ TEST(Vocabulary, EncodesASentenceBetweenBosAndEos) {
 
 TEST(Vocabulary, NamesAnUnknownWord) {
   const Vocabulary vocabulary = Vocabulary::from_words({"Alice", "good"});
-  EXPECT_EQ(error_of([&] {
+  EXPECT_EQ(vocabulary_error_of([&] {
               vocabulary.encode({"Alice", "goood"});
             }),
             "word 2 \"goood\" is not in the vocabulary; did you mean \"good\"?");
-  EXPECT_EQ(error_of([&] { vocabulary.encode({"zebra"}); }), "word 1 \"zebra\" is not in the vocabulary");
-  EXPECT_EQ(error_of([&] { vocabulary.encode({"eos>"}); }), "word 1 \"eos>\" is not in the vocabulary");
+  EXPECT_EQ(vocabulary_error_of([&] { vocabulary.encode({"zebra"}); }), "word 1 \"zebra\" is not in the vocabulary");
+  EXPECT_EQ(vocabulary_error_of([&] { vocabulary.encode({"eos>"}); }), "word 1 \"eos>\" is not in the vocabulary");
 }
 
 TEST(Vocabulary, RefusesSpecialEntriesInsideASentence) {
   const Vocabulary vocabulary = Vocabulary::from_words({"Alice"});
   for (const std::string special : {"<pad>", "<bos>", "<eos>"}) {
-    EXPECT_EQ(error_of([&] {
+    EXPECT_EQ(vocabulary_error_of([&] {
                 vocabulary.encode({"Alice", special});
               }),
               "word 2 \"" + special + "\" is a special entry, which no sentence may contain; remove it");
@@ -69,15 +69,18 @@ TEST(Vocabulary, RefusesSpecialEntriesInsideASentence) {
 
 TEST(Vocabulary, RefusesMalformedEntries) {
   const std::string wrong_specials = "vocabulary: the first three entries must be <pad>, <bos>, <eos>, in this order";
-  EXPECT_EQ(error_of([] { Vocabulary({}); }), wrong_specials);
-  EXPECT_EQ(error_of([] { Vocabulary({"<pad>", "<bos>"}); }), wrong_specials);
-  EXPECT_EQ(error_of([] { Vocabulary({"<bos>", "<pad>", "<eos>", "good"}); }), wrong_specials);
-  EXPECT_EQ(error_of([] { Vocabulary({"<pad>", "<bos>", "<eos>", ""}); }), "vocabulary: entry 3 is empty; remove it");
-  EXPECT_EQ(error_of([] {
+  EXPECT_EQ(vocabulary_error_of([] { Vocabulary({}); }), wrong_specials);
+  EXPECT_EQ(vocabulary_error_of([] { Vocabulary({"<pad>", "<bos>"}); }), wrong_specials);
+  EXPECT_EQ(vocabulary_error_of([] { Vocabulary({"<bos>", "<pad>", "<eos>", "good"}); }), wrong_specials);
+  EXPECT_EQ(vocabulary_error_of([] {
+              Vocabulary({"<pad>", "<bos>", "<eos>", ""});
+            }),
+            "vocabulary: entry 3 is empty; remove it");
+  EXPECT_EQ(vocabulary_error_of([] {
               Vocabulary({"<pad>", "<bos>", "<eos>", "a", "b", "a"});
             }),
             "vocabulary: entry 5 \"a\" appears twice (first as entry 3); remove one");
-  EXPECT_EQ(error_of([] { Vocabulary::from_words({"<eos>"}); }),
+  EXPECT_EQ(vocabulary_error_of([] { Vocabulary::from_words({"<eos>"}); }),
             "vocabulary: entry 3 \"<eos>\" appears twice (first as entry 2); remove one");
 }
 
