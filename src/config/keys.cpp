@@ -5,10 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <limits>
-#include <type_traits>
 #include <utility>
 
-#include "core/nearest_word.h"
+#include "config/key_kinds.h"
 #include "data/held_out_words.h"
 #include "data/table_reader.h"
 #include "features/word_vectors.h"
@@ -19,11 +18,6 @@
 namespace semfuse {
 namespace {
 
-// Where a field of an experiment is. A plain function, so that what is done with fields of one type is compiled once,
-// not once a key.
-template <typename T>
-using Field = T& (*)(Experiment&);
-
 // NOLINTBEGIN(bugprone-macro-parentheses): a member's name takes none.
 #define SEMFUSE_FIELD(path)              \
   [](Experiment & experiment) -> auto& { \
@@ -31,165 +25,8 @@ using Field = T& (*)(Experiment&);
   }
 // NOLINTEND(bugprone-macro-parentheses)
 
-template <typename T>
-const T& read(Field<T> field, const Experiment& experiment) {
-  return field(const_cast<Experiment&>(experiment));  // Nothing is written through it.
-}
-
-Key new_key(std::string_view section, std::string_view name, std::string_view explanation) {
-  return {.section = std::string(section), .name = std::string(name), .explanation = std::string(explanation)};
-}
-
-Complaint wants(std::string_view what, const Value& value) {
-  return fmt::format("wants {}, got {}", what, describe(value));
-}
-
-// An integer counts as a number too.
-std::optional<double> number_of(const Value& value) {
-  if (const auto* number = value.as<double>()) return *number;
-  if (const auto* number = value.as<std::int64_t>()) return static_cast<double>(*number);
-  return std::nullopt;
-}
-
-// An interval, with its ends or without.
-struct Interval {
-  char open;  // '[' or '('.
-  double low;
-  double high;
-  char close;  // ']' or ')'.
-
-  // False for NaN.
-  bool contains(double x) const { return (open == '[' ? x >= low : x > low) && (close == ']' ? x <= high : x < high); }
-  // With ends as single precision has them.
-  Interval rounded() const { return {open, static_cast<float>(low), static_cast<float>(high), close}; }
-  std::string text() const { return fmt::format("{}{}, {}{}", open, low, high, close); }
-};
-
-Key whole_number(std::string_view section, std::string_view name, std::uint64_t low, std::uint64_t high,
-                 Field<std::uint64_t> field, std::string_view explanation) {
-  const auto complain = [=](auto number) {
-    return fmt::format("is {}; it must be a whole number from {} to {}", number, low, high);
-  };
-  Key key = new_key(section, name, explanation);
-  key.get = [=](const Experiment& experiment) { return Value{static_cast<std::int64_t>(read(field, experiment))}; };
-  key.assign = [=](Experiment& experiment, const Value& value) -> Complaint {
-    const auto* number = value.as<std::int64_t>();
-    if (number == nullptr) return wants("a whole number", value);
-    if (*number < 0) return complain(*number);
-    field(experiment) = static_cast<std::uint64_t>(*number);
-    return std::nullopt;
-  };
-  key.check = [=](const Experiment& experiment) -> Complaint {
-    const auto number = read(field, experiment);
-    if (number < low || number > high) return complain(number);
-    return std::nullopt;
-  };
-  return key;
-}
-
-Key number(std::string_view section, std::string_view name, Interval interval, Field<double> field,
-           std::string_view explanation) {
-  Key key = new_key(section, name, explanation);
-  key.get = [=](const Experiment& experiment) { return Value{read(field, experiment)}; };
-  key.assign = [=](Experiment& experiment, const Value& value) -> Complaint {
-    const std::optional<double> wanted = number_of(value);
-    if (!wanted) return wants("a number", value);
-    field(experiment) = *wanted;
-    return std::nullopt;
-  };
-  key.check = [=](const Experiment& experiment) -> Complaint {
-    const double x = read(field, experiment);
-    if (!interval.contains(x)) return fmt::format("is {}; it must be in {}", x, interval.text());
-    // The arithmetic is in single precision, where 0.9999999999 is 1 and 1e-60 is 0.
-    const auto rounded = static_cast<float>(x);
-    if (interval.rounded().contains(rounded)) return std::nullopt;
-    return fmt::format("is {}, in single precision {}; it must be in {}", x, rounded, interval.text());
-  };
-  return key;
-}
-
-Key boolean(std::string_view section, std::string_view name, Field<bool> field, std::string_view explanation) {
-  Key key = new_key(section, name, explanation);
-  key.get = [=](const Experiment& experiment) { return Value{read(field, experiment)}; };
-  key.assign = [=](Experiment& experiment, const Value& value) -> Complaint {
-    const auto* truth = value.as<bool>();
-    if (truth == nullptr) return wants("true or false", value);
-    field(experiment) = *truth;
-    return std::nullopt;
-  };
-  key.check = [](const Experiment&) -> Complaint { return std::nullopt; };
-  return key;
-}
-
-// One of a few named values.
-template <typename T, std::size_t size>
-Key choice(std::string_view section, std::string_view name, std::array<T, size> choices,
-           std::type_identity_t<Field<T>> field, std::string_view explanation) {
-  Key key = new_key(section, name, explanation);
-  key.get = [=](const Experiment& experiment) { return Value{std::string(to_string(read(field, experiment)))}; };
-  key.assign = [=](Experiment& experiment, const Value& value) -> Complaint {
-    const auto* text = value.as<std::string>();
-    std::vector<std::string> names;
-    std::string wanted;
-    for (std::size_t i = 0; i < size; ++i) {
-      names.emplace_back(to_string(choices[i]));
-      if (text != nullptr && *text == names.back()) {
-        field(experiment) = choices[i];
-        return std::nullopt;
-      }
-      wanted += fmt::format("{}\"{}\"", i == 0 ? "" : i + 1 < size ? ", " : " or ", names.back());
-    }
-    return *wants(wanted, value) + (text == nullptr ? "" : did_you_mean(*text, names));
-  };
-  key.check = [](const Experiment&) -> Complaint { return std::nullopt; };
-  return key;
-}
-
-Key text(std::string_view section, std::string_view name, Field<std::string> field, std::string_view explanation) {
-  Key key = new_key(section, name, explanation);
-  key.get = [=](const Experiment& experiment) { return Value{read(field, experiment)}; };
-  key.assign = [=](Experiment& experiment, const Value& value) -> Complaint {
-    const auto* wanted = value.as<std::string>();
-    if (wanted == nullptr) return wants("a text", value);
-    field(experiment) = *wanted;
-    return std::nullopt;
-  };
-  key.check = [](const Experiment&) -> Complaint { return std::nullopt; };
-  return key;
-}
-
-// A single text is a list of one.
-Key texts(std::string_view section, std::string_view name, Field<std::vector<std::string>> field,
-          std::string_view explanation) {
-  Key key = new_key(section, name, explanation);
-  key.get = [=](const Experiment& experiment) {
-    std::vector<Value> list;
-    for (const std::string& item : read(field, experiment)) list.push_back({item});
-    return Value{std::move(list)};
-  };
-  key.assign = [=](Experiment& experiment, const Value& value) -> Complaint {
-    const auto* list = value.as<std::vector<Value>>();
-    std::vector<std::string> wanted;
-    for (const Value& item : list == nullptr ? std::vector<Value>{value} : *list) {
-      const auto* one = item.as<std::string>();
-      if (one == nullptr) return wants("an array of texts", item);
-      wanted.push_back(*one);
-    }
-    field(experiment) = std::move(wanted);
-    return std::nullopt;
-  };
-  key.check = [=](const Experiment& experiment) -> Complaint {
-    for (const std::string& item : read(field, experiment)) {
-      if (item.empty()) return "has an empty text; leave it out";
-      if (item.find('\0') != item.npos) return fmt::format("has {}, which is no name", quoted_text(item));
-    }
-    return std::nullopt;
-  };
-  return key;
-}
-
 Key format_key(std::string_view explanation) {
-  Key key = text("data", "format", SEMFUSE_FIELD(data.format), explanation);
+  Key key = keys::text("data", "format", SEMFUSE_FIELD(data.format), explanation);
   key.check = [](const Experiment& experiment) -> Complaint {
     const std::string& format = experiment.data.format;
     if (format.empty()) return std::nullopt;
@@ -205,7 +42,7 @@ Key format_key(std::string_view explanation) {
 }
 
 Key centers_key(std::string_view explanation) {
-  Key key = new_key("features", "centers", explanation);
+  Key key = keys::new_key("features", "centers", explanation);
   key.get = [](const Experiment& experiment) {
     const auto& centers = experiment.features.centers;
     return Value{std::vector<Value>{{centers[0]}, {centers[1]}, {centers[2]}}};
@@ -213,10 +50,10 @@ Key centers_key(std::string_view explanation) {
   key.assign = [](Experiment& experiment, const Value& value) -> Complaint {
     auto centers = experiment.features.centers;
     const auto* list = value.as<std::vector<Value>>();
-    if (list == nullptr || list->size() != centers.size()) return wants("an array of 3 numbers", value);
+    if (list == nullptr || list->size() != centers.size()) return keys::wants("an array of 3 numbers", value);
     for (std::size_t i = 0; i < centers.size(); ++i) {
-      const std::optional<double> center = number_of((*list)[i]);
-      if (!center) return wants("an array of 3 numbers", (*list)[i]);
+      const std::optional<double> center = keys::number_of((*list)[i]);
+      if (!center) return keys::wants("an array of 3 numbers", (*list)[i]);
       centers[i] = *center;
     }
     experiment.features.centers = centers;
@@ -233,7 +70,7 @@ Key centers_key(std::string_view explanation) {
 
 Key held_out_key(std::string_view explanation) {
   static constexpr std::string_view kWanted = "an array of words or \"random\" or \"random-classes\"";
-  Key key = new_key("corpus", "held_out", explanation);
+  Key key = keys::new_key("corpus", "held_out", explanation);
   key.get = [](const Experiment& experiment) {
     std::vector<Value> words;
     for (const std::string& word : synthetic_corpus_options(experiment).held_out) words.push_back({word});
@@ -242,14 +79,14 @@ Key held_out_key(std::string_view explanation) {
   key.assign = [](Experiment& experiment, const Value& value) -> Complaint {
     const auto* text = value.as<std::string>();
     const auto* list = value.as<std::vector<Value>>();
-    if (text == nullptr && list == nullptr) return wants(kWanted, value);
+    if (text == nullptr && list == nullptr) return keys::wants(kWanted, value);
     std::vector<std::string> words;
     const bool random = text != nullptr && *text == "random";
     const bool classes = text != nullptr && *text == "random-classes";
     if (text != nullptr && !random && !classes) words.push_back(*text);
     for (const Value& item : list == nullptr ? std::vector<Value>() : *list) {
       const auto* word = item.as<std::string>();
-      if (word == nullptr) return wants(kWanted, item);
+      if (word == nullptr) return keys::wants(kWanted, item);
       words.push_back(*word);
     }
     experiment.corpus.random_held_out = random;
@@ -273,7 +110,7 @@ Key held_out_key(std::string_view explanation) {
 }
 
 Key held_out_texts_key(std::string_view explanation) {
-  Key key = texts("data", "held_out", SEMFUSE_FIELD(data.held_out), explanation);
+  Key key = keys::texts("data", "held_out", SEMFUSE_FIELD(data.held_out), explanation);
   key.check = [](const Experiment& experiment) -> Complaint {
     try {
       const HeldOutWords checked(experiment.data.held_out);
@@ -287,7 +124,7 @@ Key held_out_texts_key(std::string_view explanation) {
 
 Key knobs_key(std::string_view explanation) {
   static constexpr std::string_view kWanted = "an array of texts such as \"polarity: probability of polarity\"";
-  Key key = new_key("model", "knobs", explanation);
+  Key key = keys::new_key("model", "knobs", explanation);
   key.get = [](const Experiment& experiment) {
     std::vector<Value> knobs;
     for (const Knob& knob : experiment.model.knobs) knobs.push_back({to_string(knob)});
@@ -296,11 +133,11 @@ Key knobs_key(std::string_view explanation) {
   key.assign = [](Experiment& experiment, const Value& value) -> Complaint {
     const auto* list = value.as<std::vector<Value>>();
     const auto* single = value.as<std::string>();
-    if (list == nullptr && single == nullptr) return wants(kWanted, value);
+    if (list == nullptr && single == nullptr) return keys::wants(kWanted, value);
     std::vector<Knob> knobs;
     for (const Value& item : list == nullptr ? std::vector<Value>{value} : *list) {
       const auto* text = item.as<std::string>();
-      if (text == nullptr) return wants(kWanted, item);
+      if (text == nullptr) return keys::wants(kWanted, item);
       try {
         knobs.push_back(parse_knob(*text));
       } catch (const Error& error) {
@@ -321,28 +158,8 @@ Key knobs_key(std::string_view explanation) {
   return key;
 }
 
-// Something built in by its name, `builtin` for one, or a file of it.
-Key source(std::string_view section, std::string_view name, std::string_view builtin, Field<std::string> field,
-           std::string_view explanation) {
-  Key key = new_key(section, name, explanation);
-  key.get = [=](const Experiment& experiment) { return Value{read(field, experiment)}; };
-  key.assign = [=](Experiment& experiment, const Value& value) -> Complaint {
-    const auto* text = value.as<std::string>();
-    if (text == nullptr) return wants(fmt::format("the name of a {} or its file", name), value);
-    field(experiment) = *text;
-    return std::nullopt;
-  };
-  key.check = [=](const Experiment& experiment) -> Complaint {
-    const std::string& text = read(field, experiment);
-    if (text.empty()) return fmt::format("is empty; it must be \"{}\" or the name of a file", builtin);
-    // One with a zero byte is no name of a file.
-    if (text.find('\0') == std::string::npos) return std::nullopt;
-    return fmt::format("is {}, which is no name of a file", quoted_text(text));
-  };
-  return key;
-}
-
 std::vector<Key> make_keys() {
+  using namespace keys;
   constexpr std::uint64_t kMaxSeed = std::numeric_limits<std::int64_t>::max();  // TOML has no larger number.
   constexpr std::uint64_t kMaxSentences = 10'000'000;
   constexpr std::uint64_t kMaxWidth = 1 << 20;
@@ -501,15 +318,15 @@ bool Key::matters(const Experiment& experiment) const {
 }
 
 const std::vector<Key>& experiment_keys() {
-  static const std::vector<Key> keys = make_keys();
-  return keys;
+  static const std::vector<Key> table = make_keys();
+  return table;
 }
 
 const Key* find_key(std::string_view full_name) {
-  const std::vector<Key>& keys = experiment_keys();
+  const std::vector<Key>& table = experiment_keys();
   const auto found =
-      std::find_if(keys.begin(), keys.end(), [&](const Key& key) { return key.full_name() == full_name; });
-  return found == keys.end() ? nullptr : &*found;
+      std::find_if(table.begin(), table.end(), [&](const Key& key) { return key.full_name() == full_name; });
+  return found == table.end() ? nullptr : &*found;
 }
 
 }  // namespace semfuse
