@@ -13,17 +13,22 @@ Completion::Completion(const Automaton& automaton, const TokenTrie& first, const
     : automaton_(automaton),
       first_(first),
       later_(later),
-      begin_(&first == &later ? kBoundary : static_cast<Place>(later.size())),
-      places_(automaton.size()) {
+      begin_(&first == &later ? kBoundary : static_cast<Place>(later.size())) {
   demand(automaton.root(), begin_);
   solve(kMostWork);
-  for (std::vector<Place>& places : places_) std::sort(places.begin(), places.end());
+  for (auto& [state, places] : places_) std::sort(places.begin(), places.end());
 }
 
 std::span<const Completion::Place> Completion::ends(StateId state, Place place) const {
   const auto found = index_.find(std::uint64_t{state} << 32 | place);
   if (found == index_.end()) return {};
   return pairs_[found->second].ends;
+}
+
+std::span<const Completion::Place> Completion::places(StateId state) const {
+  const auto found = places_.find(state);
+  if (found == places_.end()) return {};
+  return found->second;
 }
 
 void Completion::solve(std::size_t most_work) {
@@ -81,12 +86,13 @@ void Completion::add_end(std::uint32_t pair, Place end) {
 void Completion::expand(std::uint32_t pair) {
   const StateId state_id = pairs_[pair].state;
   const Place place = pairs_[pair].place;
-  const Automaton::State& state = automaton_[state_id];
+  const auto [state, shift, exit] = automaton_[state_id];
   const Waiter same_end = {.pair = pair, .target = 0, .returns = false};
   if (state.accepting) add_end(pair, place);
-  for (const StateId target : state.empty) wait(demand(target, place), same_end);
+  for (const StateId target : state.empty) wait(demand(target + shift, place), same_end);
+  if (exit != Automaton::kNone) wait(demand(exit, place), same_end);
   for (const Automaton::CallEdge& call : state.calls) {
-    wait(demand(call.start, place), {.pair = pair, .target = call.target, .returns = true});
+    wait(demand(call.start, place), {.pair = pair, .target = call.target + shift, .returns = true});
   }
   const bool in_first = place >= later_.size();
   const TokenTrie& trie = in_first ? first_ : later_;
@@ -96,8 +102,8 @@ void Completion::expand(std::uint32_t pair) {
     ++work_;
     for (const Automaton::ByteEdge& edge : state.bytes) {
       if (trie[child].byte < edge.low || trie[child].byte > edge.high) continue;
-      if (!trie.is_leaf(child)) wait(demand(edge.target, offset + child), same_end);
-      if (!trie.tokens(child).empty()) wait(demand(edge.target, kBoundary), same_end);
+      if (!trie.is_leaf(child)) wait(demand(edge.target + shift, offset + child), same_end);
+      if (!trie.tokens(child).empty()) wait(demand(edge.target + shift, kBoundary), same_end);
     }
   }
 }

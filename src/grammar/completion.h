@@ -28,7 +28,7 @@ class Completion {
   Place begin() const { return begin_; }
   std::span<const Place> ends(StateId state, Place place) const;
   // Every place at which a text can stand in that state.
-  std::span<const Place> places(StateId state) const { return places_[state]; }
+  std::span<const Place> places(StateId state) const;
 
  private:
   struct Waiter {
@@ -56,7 +56,7 @@ class Completion {
   Place begin_;
   std::vector<Pair> pairs_;
   std::unordered_map<std::uint64_t, std::uint32_t> index_;
-  std::vector<std::vector<Place>> places_;
+  std::unordered_map<StateId, std::vector<Place>> places_;
   std::vector<std::uint32_t> unexpanded_;
   std::vector<std::pair<std::uint32_t, Place>> news_;
   std::size_t work_ = 0;

@@ -5,6 +5,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "core/random.h"
 #include "grammar/strong_components.h"
 #include "semfuse/error.h"
 
@@ -23,6 +24,14 @@ std::vector<std::uint32_t> words_of(std::span<const Configurations::Item> items)
     words.push_back(item.stack);
   }
   return words;
+}
+
+std::uint64_t hash_of(std::span<const Configurations::Item> items) {
+  std::uint64_t hash = items.size();
+  for (const Configurations::Item& item : items) {
+    hash = mix_bits(hash ^ (std::uint64_t{item.state} << 32 | item.stack)) + 0x9E3779B97F4A7C15ull;
+  }
+  return hash;
 }
 
 void sort_unique(std::vector<Configurations::Item>& items) {
@@ -69,38 +78,73 @@ ConfigurationId Configurations::find(std::vector<Item> items) {
   work_ += num_kept;
   items.resize(num_kept);
   sort_unique(items);
-  const auto [found, added] = ids_.emplace(words_of(items), static_cast<ConfigurationId>(items_.size()));
-  if (added) {
-    memory_ += 200 + 2 * items.size() * sizeof(Item);
-    items_.push_back(std::move(items));
-    closures_.emplace_back();
-    rows_.emplace_back();
+  drop_exceeded(items);
+  const std::uint64_t hash = hash_of(items);
+  const auto [first, last] = by_hash_.equal_range(hash);
+  for (auto it = first; it != last; ++it) {
+    if (nodes_[it->second].items == items) return it->second;
   }
-  return found->second;
+  const auto id = static_cast<ConfigurationId>(nodes_.size());
+  nodes_.grow(nodes_.size() + 1);
+  memory_ += 150 + items.size() * sizeof(Item);
+  nodes_[id].items = std::move(items);
+  by_hash_.emplace(hash, id);
+  return id;
+}
+
+// Two items in the same counted repetition that may end it read the same, but one goes on for longer: the other adds
+// nothing.
+void Configurations::drop_exceeded(std::vector<Item>& items) const {
+  const auto first = std::lower_bound(items.begin(), items.end(), Item{Automaton::kFirstCounted, 0});
+  if (items.end() - first < 2) return;
+  std::unordered_set<std::uint64_t> longer;
+  // Ascending, so what was repeated less often comes first.
+  items.erase(std::remove_if(first, items.end(),
+                             [&](const Item& item) {
+                               const Automaton::Count count = automaton_.count(item.state);
+                               const std::uint64_t place = std::uint64_t{count.place} << 32 | item.stack;
+                               return count.enough && !longer.insert(place).second;
+                             }),
+              items.end());
+}
+
+ConfigurationId Configurations::representative(ConfigurationId configuration, std::size_t most_bytes) {
+  std::vector<Item> items = nodes_[configuration].items;
+  bool other = false;
+  for (Item& item : items) {
+    const StateId state = automaton_.representative(item.state, most_bytes);
+    other |= state != item.state;
+    item.state = state;
+  }
+  return other ? find(std::move(items)) : configuration;
 }
 
 ConfigurationId Configurations::compute_step(ConfigurationId from, std::uint8_t byte) {
   std::vector<Item> items;
   for (const Item& item : closure(from).readers) {
-    for (const Automaton::ByteEdge& edge : automaton_[item.state].bytes) {
+    const Automaton::View view = automaton_[item.state];
+    for (const Automaton::ByteEdge& edge : view.state.bytes) {
       if (edge.low > byte) break;
-      if (byte <= edge.high) items.push_back({edge.target, item.stack});
+      if (byte <= edge.high) items.push_back({edge.target + view.offset, item.stack});
     }
   }
   const ConfigurationId to = find(std::move(items));
-  if (!rows_[from]) {
-    rows_[from] = std::make_unique<Row>();
-    rows_[from]->fill(kUnknown);
-    memory_ += sizeof(Row);
+  std::atomic<std::atomic<ConfigurationId>*>& row = nodes_[from].row;
+  if (row.load(std::memory_order_relaxed) == nullptr) {
+    const std::uint32_t num_classes = automaton_.num_byte_classes();
+    auto* added = new std::atomic<ConfigurationId>[num_classes];
+    for (std::uint32_t c = 0; c < num_classes; ++c) added[c].store(kUnknown, std::memory_order_relaxed);
+    memory_ += num_classes * sizeof(ConfigurationId);
+    row.store(added, std::memory_order_release);
   }
-  (*rows_[from])[byte] = to;
+  row.load(std::memory_order_relaxed)[automaton_.byte_class(byte)].store(to, std::memory_order_release);
   return to;
 }
 
 ContextSet Configurations::contexts(ConfigurationId from, std::uint8_t byte) {
   ContextSet contexts = 0;
   for (const Item& item : closure(from).readers) {
-    for (const Automaton::ByteEdge& edge : automaton_[item.state].bytes) {
+    for (const Automaton::ByteEdge& edge : automaton_[item.state].state.bytes) {
       if (edge.low > byte) break;
       if (byte <= edge.high) contexts |= edge.contexts;
     }
@@ -115,7 +159,7 @@ StateRun Configurations::run(ConfigurationId configuration) {
 ByteGroups Configurations::next_groups(ConfigurationId configuration) {
   ByteGroups groups = 0;
   for (const Item& item : closure(configuration).readers) {
-    for (const Automaton::ByteEdge& edge : automaton_[item.state].bytes) {
+    for (const Automaton::ByteEdge& edge : automaton_[item.state].state.bytes) {
       for (std::size_t byte = edge.low; byte <= edge.high; ++byte) groups |= kGroupOfByte[byte];
     }
   }
@@ -127,7 +171,7 @@ std::optional<std::uint8_t> Configurations::only_byte(ConfigurationId configurat
   if (here.accepting) return std::nullopt;
   std::optional<std::uint8_t> byte;
   for (const Item& item : here.readers) {
-    for (const Automaton::ByteEdge& edge : automaton_[item.state].bytes) {
+    for (const Automaton::ByteEdge& edge : automaton_[item.state].state.bytes) {
       if (edge.low != edge.high || (byte && *byte != edge.low)) return std::nullopt;
       byte = edge.low;
     }
@@ -142,7 +186,7 @@ class Configurations::ClosureBuilder {
   explicit ClosureBuilder(Configurations& table) : table_(table), automaton_(table.automaton_) {}
 
   Closure build(ConfigurationId configuration) {
-    for (const Item& item : table_.items_[configuration]) add(item);
+    for (const Item& item : table_.nodes_[configuration].items) add(item);
     for (std::size_t i = 0; i < items_.size(); ++i) expand(items_[i]);
     return finish();
   }
@@ -163,18 +207,20 @@ class Configurations::ClosureBuilder {
   }
 
   void expand(Item item) {
-    const Automaton::State& state = automaton_[item.state];
-    for (const StateId target : state.empty) add({target, item.stack});
+    const auto [state, offset, exit] = automaton_[item.state];
+    for (const StateId target : state.empty) add({target + offset, item.stack});
+    if (exit != Automaton::kNone) add({exit, item.stack});
     if (state.accepting) return_from(item.stack);
     for (const Automaton::CallEdge& call : state.calls) {
+      const Item target = {call.target + offset, item.stack};
       const auto [found, added] = call_of_.emplace(call.start, static_cast<std::uint32_t>(calls_.size()));
       if (added) {
         calls_.emplace_back();
         add({call.start, kGroup + found->second});
       }
-      calls_[found->second].returns.push_back({call.target, item.stack});
+      calls_[found->second].returns.push_back(target);
       check_size(++num_returns_);
-      if (calls_[found->second].returned) add({call.target, item.stack});
+      if (calls_[found->second].returned) add(target);
     }
   }
 
@@ -196,14 +242,14 @@ class Configurations::ClosureBuilder {
     Closure closure;
     closure.accepting = accepting_;
     for (const Item& item : items_) {
-      const Automaton::State& state = automaton_[item.state];
+      const Automaton::State& state = automaton_[item.state].state;
       const bool reads = !state.bytes.empty();
       if (reads) closure.readers.push_back({item.state, is_new(item.stack) ? ids[item.stack - kGroup] : item.stack});
       if (!is_new(item.stack) && (reads || !state.calls.empty())) closure.outer.push_back(item);
     }
     sort_unique(closure.readers);
     for (const Item& item : closure.readers) {
-      const StateRun& run = automaton_.run(item.state);
+      const StateRun run = automaton_.run(item.state);
       if (run.length > closure.run.length ||
           (run.length == closure.run.length && std::popcount(run.groups) > std::popcount(closure.run.groups))) {
         closure.run = run;
@@ -258,12 +304,14 @@ class Configurations::ClosureBuilder {
 };
 
 const Configurations::Closure& Configurations::closure(ConfigurationId configuration) {
-  if (!closures_[configuration]) {
+  Node& node = nodes_[configuration];
+  if (!node.closure) {
     auto closure = std::make_unique<Closure>(ClosureBuilder(*this).build(configuration));
     memory_ += 64 + (closure->readers.size() + closure->outer.size()) * sizeof(Item);
-    closures_[configuration] = std::move(closure);
+    node.closure = std::move(closure);
+    node.accepting.store(node.closure->accepting ? 1 : 0, std::memory_order_relaxed);
   }
-  return *closures_[configuration];
+  return *node.closure;
 }
 
 StackId Configurations::find_group(std::span<std::vector<Item>> group) {
@@ -329,7 +377,7 @@ void Configurations::find_good(StackId first, std::size_t num_nodes) {
 }
 
 bool Configurations::completable(ConfigurationId configuration, Completion::Place place) const {
-  return std::any_of(items_[configuration].begin(), items_[configuration].end(), [&](const Item& item) {
+  return std::any_of(nodes_[configuration].items.begin(), nodes_[configuration].items.end(), [&](const Item& item) {
     return intersect(completion_->ends(item.state, place), good_[item.stack]);
   });
 }
@@ -337,7 +385,7 @@ bool Configurations::completable(ConfigurationId configuration, Completion::Plac
 ConfigurationId Configurations::move_to(Configurations& other, ConfigurationId configuration) const {
   // Nodes return to nodes of their own group or made before.
   std::vector<bool> needed(returns_.size());
-  for (const Item& item : items_[configuration]) needed[item.stack] = true;
+  for (const Item& item : nodes_[configuration].items) needed[item.stack] = true;
   for (StackId node = static_cast<StackId>(returns_.size()); node-- > 1;) {
     StackId first = node;
     while (group_size_[first] == 0) --first;
@@ -360,7 +408,7 @@ ConfigurationId Configurations::move_to(Configurations& other, ConfigurationId c
     const StackId moved = other.find_group(group);
     for (StackId n = 0; n < group_size_[first]; ++n) ids[first + n] = moved + n;
   }
-  std::vector<Item> items = items_[configuration];
+  std::vector<Item> items = nodes_[configuration].items;
   for (Item& item : items) item.stack = ids[item.stack];
   return other.find(std::move(items));
 }

@@ -1,7 +1,7 @@
 // Where a text can stand in a grammar: sets of automaton states, each with the calls it came through.
 #pragma once
 
-#include <array>
+#include <atomic>
 #include <compare>
 #include <cstdint>
 #include <memory>
@@ -13,7 +13,7 @@
 #include "grammar/automaton.h"
 #include "grammar/completion.h"
 #include "grammar/hash_words.h"
-#include "grammar/state_runs.h"
+#include "grammar/stable_list.h"
 
 namespace semfuse {
 
@@ -23,7 +23,8 @@ using ConfigurationId = std::uint32_t;
 // All configurations met so far, each once, and the bytes that lead from one to another: a deterministic automaton that
 // grows as it is used. Its memory is a graph-structured stack: a call of a rule is a stack node with the set of places
 // that it may return to, shared by all that called it at the same byte. Equal nodes are one node, so a list of any
-// length or a left recursion comes back to configurations that exist. One thread at a time.
+// length or a left recursion comes back to configurations that exist. One thread at a time, but for what says
+// otherwise.
 class Configurations {
  public:
   static constexpr StackId kBottom = 0;         // No call is open.
@@ -49,9 +50,19 @@ class Configurations {
 
   // The configuration after one more byte. Throws Error if the text has too many readings.
   ConfigurationId step(ConfigurationId from, std::uint8_t byte) {
-    const std::unique_ptr<Row>& row = rows_[from];
-    if (row && (*row)[byte] != kUnknown) return (*row)[byte];
-    return compute_step(from, byte);
+    const ConfigurationId known = known_step(from, byte);
+    return known != kUnknown ? known : compute_step(from, byte);
+  }
+
+  // The same, and whether the text may end there, as far as that is known. For any thread at any time.
+  static constexpr ConfigurationId kUnknown = 0xFFFFFFFF;
+  ConfigurationId known_step(ConfigurationId from, std::uint8_t byte) const {
+    const std::atomic<ConfigurationId>* row = nodes_[from].row.load(std::memory_order_acquire);
+    return row == nullptr ? kUnknown : row[automaton_.byte_class(byte)].load(std::memory_order_acquire);
+  }
+  std::optional<bool> known_accepting(ConfigurationId configuration) const {
+    const signed char known = nodes_[configuration].accepting.load(std::memory_order_relaxed);
+    return known < 0 ? std::nullopt : std::optional(known > 0);
   }
 
   // What is set where that byte is read.
@@ -64,7 +75,9 @@ class Configurations {
   bool accepting(ConfigurationId configuration) { return closure(configuration).accepting; }
 
   ConfigurationId find(std::vector<Item> items);
-  std::span<const Item> items(ConfigurationId configuration) const { return items_[configuration]; }
+  std::span<const Item> items(ConfigurationId configuration) const { return nodes_[configuration].items; }
+  // One from which the same strings of at most so many bytes can be read, after the same of which the text may end.
+  ConfigurationId representative(ConfigurationId configuration, std::size_t most_bytes);
   std::span<const Item> returns(StackId stack) const { return returns_[stack]; }
 
   // Strings that it surely reads on (see StateRun), and all groups of bytes that may come next.
@@ -74,7 +87,7 @@ class Configurations {
   // Whether tokens can lead from this configuration, at the end of one, to the end of a sentence.
   bool completable(ConfigurationId configuration, Completion::Place place) const;
 
-  std::size_t size() const { return items_.size(); }
+  std::size_t size() const { return nodes_.size(); }
   std::size_t memory() const { return memory_; }  // Bytes, about.
   std::size_t work() const { return work_; }      // Items looked at so far.
 
@@ -82,10 +95,21 @@ class Configurations {
   ConfigurationId move_to(Configurations& other, ConfigurationId configuration) const;
 
  private:
-  using Row = std::array<ConfigurationId, 256>;
-  static constexpr ConfigurationId kUnknown = 0xFFFFFFFF;
+  struct Node {
+    Node() = default;
+    Node(const Node&) = delete;
+    Node& operator=(const Node&) = delete;
+    ~Node() { delete[] row.load(std::memory_order_relaxed); }
+
+    std::atomic<std::atomic<ConfigurationId>*> row = nullptr;  // By class of byte.
+    std::atomic<signed char> accepting = -1;                   // 1, 0, or -1 if not known.
+    std::vector<Item> items;
+    std::unique_ptr<Closure> closure;
+  };
 
   class ClosureBuilder;
+
+  void drop_exceeded(std::vector<Item>& items) const;
 
   ConfigurationId compute_step(ConfigurationId from, std::uint8_t byte);
   // Adds stack nodes that may return to each other: places of the group are kGroup + index. Returns the first of them.
@@ -98,10 +122,8 @@ class Configurations {
   std::vector<std::uint32_t> group_size_;             // Of each stack node that is the first of its group, else 0.
   std::vector<std::vector<Completion::Place>> good_;  // Of each stack node: where its rule may end.
   std::unordered_map<std::vector<std::uint32_t>, StackId, HashWords> groups_;
-  std::vector<std::vector<Item>> items_;  // Of each configuration.
-  std::vector<std::unique_ptr<Closure>> closures_;
-  std::vector<std::unique_ptr<Row>> rows_;
-  std::unordered_map<std::vector<std::uint32_t>, ConfigurationId, HashWords> ids_;
+  StableList<Node> nodes_;                                           // Of each configuration.
+  std::unordered_multimap<std::uint64_t, ConfigurationId> by_hash_;  // Of the items.
   std::size_t memory_ = 0;
   std::size_t work_ = 0;
 };

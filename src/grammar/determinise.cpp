@@ -80,7 +80,7 @@ class Determiniser {
       state.accepting |= member == rule_.accept;
       for (const RuleNfa::Edge& edge : nfa_.edges_of(member)) {
         if (!nfa_.alive[edge.target]) continue;
-        if (edge.kind == RuleNfa::EdgeKind::call && nfa_.alive[nfa_.rules[edge.rule].start]) {
+        if (edge.kind == RuleNfa::EdgeKind::call && nfa_.can_call(edge)) {
           calls[edge.rule].push_back(edge.target);
         } else if (edge.kind == RuleNfa::EdgeKind::bytes) {
           edges.push_back(edge);
@@ -173,7 +173,7 @@ RuleAutomaton copy_rule(const RuleNfa& nfa, std::uint32_t rule) {
               {.low = edge.low, .high = edge.high, .target = id_of(edge.target), .contexts = edge.contexts});
           break;
         case RuleNfa::EdgeKind::call:
-          if (nfa.alive[nfa.rules[edge.rule].start]) state.calls.push_back({edge.rule, id_of(edge.target)});
+          if (nfa.can_call(edge)) state.calls.push_back({edge.rule, id_of(edge.target)});
           break;
       }
     }

@@ -37,6 +37,13 @@ struct GrammarCursor::Position {
     begun = true;
   }
 
+  void append(TokenId id, ConfigurationId to, bool accepting) {
+    append(id);
+    at = to;
+    can_end = accepting;
+    allowed = nullptr;
+  }
+
   // Goes over to other masks if these have grown too large.
   void renew() {
     std::shared_ptr<TokenMasks> next = grammar->current_masks();
@@ -78,6 +85,7 @@ const TokenSet& GrammarCursor::allowed() {
   Position& position = *position_;
   if (position.ended) return position.grammar->nothing;
   if (!position.begun) return position.grammar->allowed_first;
+  if (position.allowed == nullptr) position.allowed = position.masks->known_mask(position.at);
   if (position.allowed == nullptr) {
     const std::lock_guard lock(position.masks->mutex());
     position.allowed = &position.masks->allowed(position.at);
@@ -110,6 +118,11 @@ bool GrammarCursor::advance(TokenId id) {
     return true;
   }
   if (text.empty()) return false;
+  if (const std::optional<TokenMasks::Known> known = position.masks->known_advance(position.at, text)) {
+    if (known->at == Configurations::kDead) return false;
+    position.append(id, known->at, known->accepting);
+    return true;
+  }
   bool full = false;
   {
     const std::lock_guard lock(position.masks->mutex());
@@ -120,11 +133,7 @@ bool GrammarCursor::advance(TokenId id) {
       if (at == Configurations::kDead) return false;
     }
     if (!position.masks->completable(at)) return false;
-    const bool accepting = configurations.accepting(at);
-    position.append(id);
-    position.can_end = accepting;
-    position.at = at;
-    position.allowed = nullptr;
+    position.append(id, at, configurations.accepting(at));
     full = position.masks->is_full();
   }
   if (full) position.renew();

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <map>
 #include <unordered_map>
 #include <utility>
 
@@ -20,6 +21,8 @@ using EdgeKind = RuleNfa::EdgeKind;
 using Expression = GrammarTree::Expression;
 using Kind = GrammarTree::Kind;
 
+constexpr std::uint64_t kExpression = std::uint64_t{1} << 32;
+
 class Builder {
  public:
   Builder(const GrammarTree& tree, const RulePlan& plan, std::size_t most_states)
@@ -27,18 +30,19 @@ class Builder {
 
   std::optional<RuleNfa> build() {
     for (const std::uint32_t rule : plan_.kept) {
-      const std::uint32_t first = num_states_;
-      const std::uint32_t start = add_state();
-      const std::uint32_t accept = add_state();
-      connect(tree_.rules[rule].body, start, accept);
-      while (!open_.empty() && !is_too_large()) {
-        const Instance instance = open_.back();
-        open_.pop_back();
-        connect(tree_.rules[instance.rule].body, instance.from, instance.to);
-      }
-      instances_.clear();
+      add_rule([&](std::uint32_t start, std::uint32_t accept) { connect(tree_.rules[rule].body, start, accept); });
       if (is_too_large()) return std::nullopt;
-      nfa_.rules.push_back({.start = start, .accept = accept, .num_states = num_states_ - first});
+    }
+    for (std::size_t i = 0; i < bodies_.size(); ++i) {  // Their number grows.
+      const Body body = bodies_[i];
+      add_rule([&](std::uint32_t start, std::uint32_t accept) {
+        if (body.callee) {
+          add_edge(start, {.kind = EdgeKind::call, .rule = *body.callee, .target = accept});
+        } else {
+          connect(body.expression, start, accept);
+        }
+      });
+      if (is_too_large()) return std::nullopt;
     }
     sort_edges();
     mark_alive();
@@ -52,6 +56,59 @@ class Builder {
     std::uint32_t from;
     std::uint32_t to;
   };
+
+  // What a rule of its own is made of, though it is none of the grammar: an expression, or a call of another such one.
+  struct Body {
+    std::uint32_t expression;
+    std::optional<std::uint32_t> callee;
+  };
+
+  template <typename Connect>
+  void add_rule(Connect connect_body) {
+    const std::uint32_t first = num_states_;
+    const std::uint32_t start = add_state();
+    const std::uint32_t accept = add_state();
+    connect_body(start, accept);
+    while (!open_.empty() && !is_too_large()) {
+      const Instance instance = open_.back();
+      open_.pop_back();
+      connect(tree_.rules[instance.rule].body, instance.from, instance.to);
+    }
+    instances_.clear();
+    nfa_.rules.push_back({.start = start, .accept = accept, .num_states = num_states_ - first});
+  }
+
+  // The rule of a body; one for all repetitions of the same rule. Where counts are nested, the outer body is a call, as
+  // only one of them can be in the number of a state.
+  std::uint32_t body_rule(std::uint32_t expression) {
+    const Expression& body = tree_.expressions[expression];
+    const bool refers = body.kind == Kind::reference;
+    const auto [found, added] = body_rules_.emplace(refers ? body.rule : kExpression + expression, 0);
+    if (!added) return found->second;
+    bodies_.push_back({expression, std::nullopt});
+    const auto rule_of_last = [&] { return static_cast<std::uint32_t>(plan_.kept.size() + bodies_.size() - 1); };
+    if (plan_.holds_counted[expression]) bodies_.push_back({expression, rule_of_last()});
+    return found->second = rule_of_last();
+  }
+
+  void connect_counted(const Expression& repeat, std::uint32_t from, std::uint32_t to) {
+    const RuleNfa::Counter counter = {.rule = body_rule(repeat.children[0]),
+                                      .least = repeat.least,
+                                      .most = repeat.most == GrammarTree::kUnbounded ? repeat.least : repeat.most};
+    const std::uint64_t counts = std::uint64_t{counter.least} << 32 | counter.most;
+    const auto [found, added] = counters_.emplace(std::pair(counter.rule, counts), nfa_.counters.size());
+    if (added) nfa_.counters.push_back(counter);
+    const auto symbol = RuleNfa::kCounted + static_cast<std::uint32_t>(found->second);
+    if (repeat.most == GrammarTree::kUnbounded) {
+      const std::uint32_t loop = add_state();
+      add_edge(from, {.kind = EdgeKind::call, .rule = symbol, .target = loop});
+      connect(repeat.children[0], loop, loop);
+      add_empty(loop, to);
+      return;
+    }
+    add_edge(from, {.kind = EdgeKind::call, .rule = symbol, .target = to});
+    if (repeat.least == 0) add_empty(from, to);  // Also where the body describes nothing.
+  }
 
   bool is_too_large() const { return num_states_ > most_states_ || edges_.size() > 4 * most_states_; }
   std::uint32_t add_state() { return num_states_++; }
@@ -91,7 +148,7 @@ class Builder {
         connect_choice(expression, from, to);
         break;
       case Kind::repeat:
-        connect_repeat(expression, from, to);
+        plan_.counted[index] ? connect_counted(expression, from, to) : connect_repeat(expression, from, to);
         break;
     }
   }
@@ -210,7 +267,7 @@ class Builder {
     std::vector<std::vector<std::uint32_t>> starts(num_states_);       // Rules that start there.
     for (std::uint32_t e = 0; e < edges_.size(); ++e) {
       into[edges_[e].second.target].push_back(e);
-      if (edges_[e].second.kind == EdgeKind::call) calls[edges_[e].second.rule].push_back(e);
+      if (edges_[e].second.kind == EdgeKind::call) calls[nfa_.rule_of(edges_[e].second)].push_back(e);
     }
     nfa_.alive.assign(num_states_, false);
     std::vector<std::uint32_t> open;
@@ -220,7 +277,7 @@ class Builder {
     };
     const auto follow = [&](std::uint32_t e) {
       const Edge& edge = edges_[e].second;
-      const bool callable = edge.kind != EdgeKind::call || nfa_.alive[nfa_.rules[edge.rule].start];
+      const bool callable = edge.kind != EdgeKind::call || nfa_.can_call(edge);
       if (callable && nfa_.alive[edge.target]) mark(edges_[e].first);
     };
     for (std::uint32_t r = 0; r < nfa_.rules.size(); ++r) {
@@ -243,6 +300,9 @@ class Builder {
   RuleNfa nfa_;
   std::vector<Instance> open_;
   std::unordered_map<std::uint64_t, std::uint32_t> instances_;  // The first state, by rule and state behind it.
+  std::vector<Body> bodies_;
+  std::unordered_map<std::uint64_t, std::uint32_t> body_rules_;  // By the rule or expression that is repeated.
+  std::map<std::pair<std::uint32_t, std::uint64_t>, std::size_t> counters_;
   std::uint32_t num_states_ = 0;
   std::vector<std::pair<std::uint32_t, Edge>> edges_;
 };

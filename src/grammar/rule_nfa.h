@@ -13,7 +13,7 @@
 
 namespace semfuse {
 
-// The automata of all kept rules in one numbering. Rules are counted as in RulePlan::kept: 0 is root.
+// The automata of all kept rules in one numbering. Rules are numbered as in RulePlan::kept: 0 is root.
 struct RuleNfa {
   enum class EdgeKind : std::uint8_t { empty, bytes, call };
 
@@ -22,7 +22,7 @@ struct RuleNfa {
     std::uint8_t low = 0;  // bytes: inclusive.
     std::uint8_t high = 0;
     ContextSet contexts = kNothingSet;  // bytes: what is set where they are read.
-    std::uint32_t rule = 0;             // call
+    std::uint32_t rule = 0;             // call: the rule, or kCounted + a place in `counters`.
     std::uint32_t target = 0;
   };
 
@@ -32,10 +32,25 @@ struct RuleNfa {
     std::uint32_t num_states = 0;
   };
 
-  std::vector<Rule> rules;
+  // A rule that is called so often, one time behind the other; it reads something each time.
+  struct Counter {
+    std::uint32_t rule = 0;
+    std::uint32_t least = 0;
+    std::uint32_t most = 0;
+  };
+  static constexpr std::uint32_t kCounted = 0x80000000;
+
+  std::vector<Rule> rules;  // The kept ones, then bodies of counted repetitions.
+  std::vector<Counter> counters;
   std::vector<std::uint32_t> first_edge;  // [num_states + 1]
   std::vector<Edge> edges;
   std::vector<bool> alive;  // The state reaches its rule's end through rules that have an end.
+
+  // The rule that a call edge needs.
+  std::uint32_t rule_of(const Edge& edge) const {
+    return edge.rule < kCounted ? edge.rule : counters[edge.rule - kCounted].rule;
+  }
+  bool can_call(const Edge& edge) const { return alive[rules[rule_of(edge)].start]; }
 
   std::uint32_t num_states() const { return static_cast<std::uint32_t>(first_edge.size() - 1); }
   std::span<const Edge> edges_of(std::uint32_t state) const {

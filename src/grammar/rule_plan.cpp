@@ -13,6 +13,16 @@ using Kind = GrammarTree::Kind;
 
 constexpr std::uint64_t kHuge = std::uint64_t{1} << 40;
 
+// A repetition with so many states, written out, is counted instead. A few copies make a better automaton; so many
+// that there are no numbers for them are refused.
+constexpr std::uint64_t kLeastCounted = 250;
+constexpr std::uint64_t kMostCounted = std::uint64_t{1} << 25;
+constexpr std::uint64_t kSizeOfCounted = 3;
+
+std::uint64_t num_copies(const Expression& repeat) {
+  return repeat.most == GrammarTree::kUnbounded ? std::uint64_t{repeat.least} + 1 : repeat.most;
+}
+
 class Planner {
  public:
   explicit Planner(const GrammarTree& tree)
@@ -51,16 +61,22 @@ class Planner {
     const std::size_t num_rules = tree_.rules.size();
     RulePlan plan;
     plan.inlined.assign(num_rules, false);
+    plan.counted.assign(tree_.expressions.size(), false);
+    plan.holds_counted.assign(tree_.expressions.size(), false);
+    std::vector<bool> may_be_empty(tree_.expressions.size(), true);
     sizes.assign(tree_.expressions.size(), 0);
     std::vector<std::uint64_t> sizes_of_rules(num_rules, 1);
     for (const std::vector<std::uint32_t>& component : components_) {  // Rules come after those that they use.
       std::uint64_t total = 0;
       for (const std::uint32_t rule : component) {
         const std::uint32_t body = tree_.rules[rule].body;
-        for (std::uint32_t e = tree_.rules[rule].first_expression; e <= body; ++e)
+        for (std::uint32_t e = tree_.rules[rule].first_expression; e <= body; ++e) {
+          look_into(e, plan, sizes, may_be_empty);
           sizes[e] = size_of(e, plan, sizes, sizes_of_rules);
+        }
         total = std::min(kHuge, total + sizes[body]);
       }
+      share_counted(component, plan);
       // All rules of a group that call each other are written out, or none.
       const bool fits = total <= largest && calls_only_at_ends(component);
       for (const std::uint32_t rule : component) {
@@ -83,6 +99,55 @@ class Planner {
   }
 
  private:
+  // Whether it may read nothing, and whether it is or holds a repetition that is counted. In doubt, a rule within a
+  // recursion, it may be empty.
+  void look_into(std::uint32_t index, RulePlan& plan, const std::vector<std::uint64_t>& sizes,
+                 std::vector<bool>& may_be_empty) const {
+    const Expression& expression = tree_.expressions[index];
+    const auto any_child = [&](auto holds) {
+      return std::any_of(expression.children.begin(), expression.children.end(), holds);
+    };
+    switch (expression.kind) {
+      case Kind::literal:
+        may_be_empty[index] = expression.bytes.empty();
+        break;
+      case Kind::characters:
+        may_be_empty[index] = false;
+        break;
+      case Kind::reference: {
+        const std::uint32_t used = tree_.rules[expression.rule].body;
+        may_be_empty[index] = may_be_empty[used];
+        plan.holds_counted[index] = plan.inlined[expression.rule] && plan.holds_counted[used];
+        return;
+      }
+      case Kind::sequence:
+        may_be_empty[index] = !any_child([&](std::uint32_t child) { return !may_be_empty[child]; });
+        break;
+      case Kind::choice:
+        may_be_empty[index] = any_child([&](std::uint32_t child) { return bool{may_be_empty[child]}; });
+        break;
+      case Kind::repeat: {
+        const bool empty = may_be_empty[expression.children[0]];
+        may_be_empty[index] = expression.least == 0 || empty;
+        const std::uint64_t copies = num_copies(expression);
+        const std::uint64_t size = copies * (sizes[expression.children[0]] + 1);
+        const bool several = expression.most != GrammarTree::kUnbounded ? copies > 1 : expression.least > 1;
+        plan.counted[index] = several && !empty && size >= kLeastCounted && size <= kMostCounted;
+        break;
+      }
+    }
+    plan.holds_counted[index] =
+        plan.counted[index] || any_child([&](std::uint32_t child) { return bool{plan.holds_counted[child]}; });
+  }
+
+  // Rules that call each other hold what one of them holds.
+  void share_counted(const std::vector<std::uint32_t>& component, RulePlan& plan) const {
+    const auto body_of = [&](std::uint32_t rule) { return tree_.rules[rule].body; };
+    const bool any = std::any_of(component.begin(), component.end(),
+                                 [&](std::uint32_t rule) { return bool{plan.holds_counted[body_of(rule)]}; });
+    for (const std::uint32_t rule : component) plan.holds_counted[body_of(rule)] = any;
+  }
+
   // A rule that is not recursive, or rules that call each other where they end, and nowhere else: a loop says the same.
   bool calls_only_at_ends(const std::vector<std::uint32_t>& component) const {
     for (const std::uint32_t rule : component) {
@@ -128,9 +193,9 @@ class Planner {
         for (const std::uint32_t child : expression.children) size += sizes[child] + 1;
         break;
       case Kind::repeat: {
+        const std::uint64_t one = sizes[expression.children[0]] + 1;
         const bool endless = expression.most == GrammarTree::kUnbounded;
-        const std::uint64_t copies = endless ? expression.least + 1 : expression.most;
-        size += copies * (sizes[expression.children[0]] + 1);
+        size += plan.counted[index] ? kSizeOfCounted + (endless ? one : 0) : num_copies(expression) * one;
         break;
       }
     }

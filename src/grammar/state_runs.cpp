@@ -31,36 +31,42 @@ ByteGroups whole_groups(const Bytes& bytes) {
 }
 
 // Whether every string of the sequence, from its byte `at` on, leads from the state to the target.
-bool covers(const Automaton& automaton, StateId from, const ByteRangeSequence& sequence, std::size_t at,
+bool covers(std::span<const Automaton::State> states, StateId from, const ByteRangeSequence& sequence, std::size_t at,
             StateId target) {
   if (at == sequence.length) return from == target;
+  if (from >= states.size()) return false;
   std::uint32_t next = sequence.ranges[at].low;
-  for (const Automaton::ByteEdge& edge : automaton[from].bytes) {  // Ascending.
+  for (const Automaton::ByteEdge& edge : states[from].bytes) {  // Ascending.
     if (edge.high < next || edge.low > sequence.ranges[at].high) continue;
     if (edge.low > next) return false;
-    if (!covers(automaton, edge.target, sequence, at + 1, target)) return false;
+    if (!covers(states, edge.target, sequence, at + 1, target)) return false;
     next = edge.high + 1u;
   }
   return next > sequence.ranges[at].high;
 }
 
-bool reads_all_wide(const Automaton& automaton, StateId from, StateId target) {
+bool reads_all_wide(std::span<const Automaton::State> states, StateId from, StateId target) {
   static const std::vector<ByteRangeSequence> kWide = utf8_sequences({0x80, kLastCodePoint});
   return std::all_of(kWide.begin(), kWide.end(),
-                     [&](const ByteRangeSequence& sequence) { return covers(automaton, from, sequence, 0, target); });
+                     [&](const ByteRangeSequence& sequence) { return covers(states, from, sequence, 0, target); });
 }
 
 }  // namespace
 
-std::vector<StateRun> find_state_runs(const Automaton& automaton) {
+ByteGroups groups_between(std::span<const Automaton::State> states, StateId from, StateId to) {
+  const ByteGroups groups = whole_groups(bytes_to(states[from], to));
+  return groups != 0 && reads_all_wide(states, from, to) ? groups | kWideBytes : groups;
+}
+
+std::vector<StateRun> find_state_runs(std::span<const Automaton::State> states) {
   // The next state after most bytes; the chain of these is followed to a state that is known, loops or goes nowhere.
-  std::vector<StateRun> runs(automaton.size());
-  std::vector<StateId> next(automaton.size(), Automaton::kEnd);
+  std::vector<StateRun> runs(states.size());
+  std::vector<StateId> next(states.size(), Automaton::kEnd);
   std::vector<std::pair<StateId, std::uint32_t>> counts;
-  for (StateId s = 0; s < automaton.size(); ++s) {
+  for (StateId s = 0; s < states.size(); ++s) {
     constexpr std::uint32_t kFewest = 9;  // Bytes; less is no group worth its time.
     counts.clear();
-    for (const Automaton::ByteEdge& edge : automaton[s].bytes) {
+    for (const Automaton::ByteEdge& edge : states[s].bytes) {
       auto found =
           std::find_if(counts.begin(), counts.end(), [&](const auto& one) { return one.first == edge.target; });
       if (found == counts.end()) found = counts.insert(counts.end(), {edge.target, 0});
@@ -70,13 +76,11 @@ std::vector<StateRun> find_state_runs(const Automaton& automaton) {
                                        [](const auto& a, const auto& b) { return a.second < b.second; });
     if (most == counts.end() || most->second < kFewest || most->first == Automaton::kEnd) continue;
     next[s] = most->first;
-    runs[s].groups = whole_groups(bytes_to(automaton[s], next[s]));
-    if (runs[s].groups == 0) continue;
-    if (reads_all_wide(automaton, s, next[s])) runs[s].groups |= kWideBytes;
+    runs[s].groups = groups_between(states, s, next[s]);
   }
-  std::vector<std::uint8_t> done(automaton.size());
+  std::vector<std::uint8_t> done(states.size());
   std::vector<StateId> path;
-  for (StateId s = 0; s < automaton.size(); ++s) {
+  for (StateId s = 0; s < states.size(); ++s) {
     StateId at = s;
     while (done[at] == 0) {
       done[at] = 1;  // On the path.

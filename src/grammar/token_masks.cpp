@@ -34,7 +34,8 @@ std::shared_ptr<const TokenSet> StateMasks::store(TokenSet set) {
 const StateMasks::Mask& StateMasks::of(StateId state, Configurations& configurations) {
   constexpr std::size_t kMostEnds = 20'000;
   const std::lock_guard lock(mutex_);
-  if (masks_[state]) return *masks_[state];
+  std::unique_ptr<const Mask>& known = masks_[state];
+  if (known) return *known;
   auto mask = std::make_unique<Mask>();
   TokenSet set(num_tokens_);
   const ConfigurationId begin = configurations.find({{state, Configurations::kBottom}});
@@ -51,8 +52,8 @@ const StateMasks::Mask& StateMasks::of(StateId state, Configurations& configurat
   } else {
     mask->few = set.ids();
   }
-  masks_[state] = std::move(mask);
-  return *masks_[state];
+  known = std::move(mask);
+  return *known;
 }
 
 TokenMasks::TokenMasks(const Automaton& automaton, const Vocabulary& vocabulary, Promise promise,
@@ -62,16 +63,41 @@ TokenMasks::TokenMasks(const Automaton& automaton, const Vocabulary& vocabulary,
       state_masks_(state_masks),
       configurations_(automaton, promise == Promise::relation ? completion : nullptr) {}
 
+TokenMasks::Entry& TokenMasks::entry(ConfigurationId configuration) {
+  if (configuration >= entries_.size()) {
+    mask_memory_ += (configurations_.size() - entries_.size()) * sizeof(Entry);
+    entries_.grow(configurations_.size());
+  }
+  return entries_[configuration];
+}
+
 bool TokenMasks::completable(ConfigurationId configuration) {
-  if (promise_ == Promise::bytes || promise_ == Promise::none) return true;
-  if (configuration >= completable_.size()) completable_.resize(configurations_.size(), -1);
-  signed char& known = completable_[configuration];
-  if (known < 0) {
+  if (!needs_completion()) return true;
+  std::atomic<signed char>& known = entry(configuration).completable;
+  if (known.load(std::memory_order_relaxed) < 0) {
     // After exploring, what is not known is not between two tokens of any text.
     const bool yes = promise_ == Promise::relation && configurations_.completable(configuration, Completion::kBoundary);
-    known = yes ? 1 : 0;
+    known.store(yes ? 1 : 0, std::memory_order_relaxed);
   }
-  return known > 0;
+  return known.load(std::memory_order_relaxed) > 0;
+}
+
+std::optional<TokenMasks::Known> TokenMasks::known_advance(ConfigurationId from, std::string_view text) const {
+  ConfigurationId at = from;
+  for (const char c : text) {
+    at = configurations_.known_step(at, static_cast<std::uint8_t>(c));
+    if (at == Configurations::kUnknown) return std::nullopt;
+    if (at == Configurations::kDead) return Known{at, false};
+  }
+  const std::optional<bool> accepting = configurations_.known_accepting(at);
+  if (!accepting) return std::nullopt;
+  if (needs_completion()) {
+    const Entry* entry = entries_.find(at);
+    const signed char completable = entry == nullptr ? -1 : entry->completable.load(std::memory_order_relaxed);
+    if (completable < 0) return std::nullopt;
+    if (completable == 0) return Known{Configurations::kDead, false};
+  }
+  return Known{at, *accepting};
 }
 
 TokenSet TokenMasks::allowed_first() {
@@ -82,24 +108,25 @@ TokenSet TokenMasks::allowed_first() {
 }
 
 const TokenSet& TokenMasks::allowed(ConfigurationId configuration) {
-  if (configuration < masks_.size() && masks_[configuration] != nullptr) return *masks_[configuration];
-  TokenSet set(vocabulary_.num_tokens);
-  if (promise_ == Promise::explored || promise_ == Promise::relation) {
-    add_readable(set, vocabulary_.later, configuration);
+  if (const TokenSet* known = known_mask(configuration)) return *known;
+  const TokenSet* mask = nullptr;
+  // Where the end can be reached from everywhere, a mask depends on nothing that is farther away than a token.
+  const ConfigurationId same =
+      needs_completion() ? configuration : configurations_.representative(configuration, vocabulary_.later.max_depth());
+  if (same != configuration) {
+    mask = &allowed(same);
   } else {
-    add_by_states(set, configuration);
+    TokenSet set(vocabulary_.num_tokens);
+    needs_completion() ? add_readable(set, vocabulary_.later, configuration) : add_by_states(set, configuration);
+    if (configurations_.accepting(configuration)) set.insert(vocabulary_.end);
+    mask = store(std::move(set));
   }
-  if (configurations_.accepting(configuration)) set.insert(vocabulary_.end);
-  if (configuration >= masks_.size()) {
-    mask_memory_ += (configurations_.size() - masks_.size()) * sizeof(masks_[0]);
-    masks_.resize(configurations_.size());
-  }
-  masks_[configuration] = store(std::move(set));
-  return *masks_[configuration];
+  entry(configuration).mask.store(mask, std::memory_order_release);
+  return *mask;
 }
 
 void TokenMasks::add_readable(TokenSet& set, const TokenTrie& trie, ConfigurationId configuration) {
-  if (promise_ == Promise::bytes || promise_ == Promise::none) {
+  if (!needs_completion()) {
     insert_readable(trie, 0, configurations_, configuration, set, [](std::uint32_t, ConfigurationId) {});
     return;
   }
@@ -197,10 +224,12 @@ bool TokenMasks::explore(const Limits& limits) {
   }
   // Backwards from the ends, those that are nearest first.
   std::vector<std::uint32_t> reached;
-  completable_.assign(configurations_.size(), 0);
+  const auto is_marked = [&](ConfigurationId configuration) {
+    return entry(configuration).completable.load(std::memory_order_relaxed) > 0;
+  };
   const auto mark = [&](std::uint32_t i, std::uint32_t distance) {
-    if (completable_[found[i]] != 0) return;
-    completable_[found[i]] = 1;
+    if (is_marked(found[i])) return;
+    entry(found[i]).completable.store(1, std::memory_order_relaxed);
     distance_[found[i]] = distance;
     most_distance_ = distance;
     reached.push_back(i);
@@ -215,7 +244,7 @@ bool TokenMasks::explore(const Limits& limits) {
   constexpr std::size_t kEagerMemory = std::size_t{64} << 20;
   if (found.size() * (vocabulary_.num_tokens / 8 + 100) <= kEagerMemory) {
     for (const ConfigurationId configuration : found) {
-      if (completable_[configuration] != 0) allowed(configuration);
+      if (is_marked(configuration)) allowed(configuration);
     }
   }
   return true;

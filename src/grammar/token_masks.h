@@ -1,11 +1,13 @@
 // The tokens that may follow at each configuration, computed once each.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
-#include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -36,8 +38,7 @@ class StateMasks {
   };
 
   // The trie is kept by reference.
-  StateMasks(const TokenTrie& trie, std::size_t num_tokens, std::size_t num_states)
-      : trie_(trie), num_tokens_(num_tokens), masks_(num_states) {}
+  StateMasks(const TokenTrie& trie, std::size_t num_tokens) : trie_(trie), num_tokens_(num_tokens) {}
 
   const Mask& of(StateId state, Configurations& configurations);
 
@@ -47,12 +48,12 @@ class StateMasks {
   std::mutex mutex_;
   const TokenTrie& trie_;
   std::size_t num_tokens_;
-  std::vector<std::unique_ptr<const Mask>> masks_;
+  std::unordered_map<StateId, std::unique_ptr<const Mask>> masks_;
   std::unordered_multimap<std::uint64_t, std::shared_ptr<const TokenSet>> stored_;  // By hash; equal sets are one.
 };
 
-// Configurations with their masks. Shared between cursors: whoever uses it holds its mutex. References to masks stay
-// valid as long as the object.
+// Configurations with their masks. Shared between cursors: whoever uses it holds its mutex, but for what is known
+// already. References to masks stay valid as long as the object.
 class TokenMasks {
  public:
   struct Vocabulary {
@@ -67,6 +68,18 @@ class TokenMasks {
 
   std::mutex& mutex() { return mutex_; }
   Configurations& configurations() { return configurations_; }
+
+  // What is known already; for any thread, without the mutex. Null and nothing if it is not.
+  const TokenSet* known_mask(ConfigurationId configuration) const {
+    const Entry* entry = entries_.find(configuration);
+    return entry == nullptr ? nullptr : entry->mask.load(std::memory_order_acquire);
+  }
+  // What step() leads to along the text; kDead also where no sentence can be completed.
+  struct Known {
+    ConfigurationId at;
+    bool accepting;
+  };
+  std::optional<Known> known_advance(ConfigurationId from, std::string_view text) const;
 
   // Tokens that may follow at the beginning, and anywhere else.
   TokenSet allowed_first();
@@ -107,14 +120,21 @@ class TokenMasks {
   std::uint32_t search_end(ConfigurationId configuration, std::size_t most_tokens);
   TokenSet allowed_within(const TokenTrie& trie, ConfigurationId configuration, std::size_t budget);
 
+  // Of a configuration, as far as it is known.
+  struct Entry {
+    std::atomic<const TokenSet*> mask = nullptr;
+    std::atomic<signed char> completable = -1;  // 1, 0, or -1 if not known.
+  };
+  Entry& entry(ConfigurationId configuration);
+  bool needs_completion() const { return promise_ == Promise::explored || promise_ == Promise::relation; }
+
   Vocabulary vocabulary_;
   Promise promise_;
   StateMasks& state_masks_;
   Configurations configurations_;
-  std::vector<const TokenSet*> masks_;  // Of each configuration, or null.
-  std::vector<ContextSet> contexts_;    // Of each configuration, or 0 if not known.
+  StableList<Entry> entries_;         // Of each configuration.
+  std::vector<ContextSet> contexts_;  // Of each configuration, or 0 if not known.
   ContextSet contexts_first_ = 0;
-  std::vector<signed char> completable_;  // Of each configuration: 1, 0, or -1 if not known.
   // Least number of tokens to the end of a sentence. After exploring, of every configuration between tokens.
   std::unordered_map<ConfigurationId, std::uint32_t> distance_;
   std::unordered_map<ConfigurationId, std::size_t> not_within_;  // A search found no end within so many tokens.

@@ -15,6 +15,7 @@
 #include "semfuse/class_words.h"
 #include "semfuse/error.h"
 #include "semfuse/synthetic_corpus.h"
+#include "support/plain_reader.h"
 #include "support/random_grammar.h"
 
 namespace semfuse {
@@ -191,6 +192,111 @@ TEST(GrammarProperty, AllowedIsWhatCanBeCompleted) {
     }
   }
   EXPECT_GT(num_compiled, 100u);
+}
+
+// Bodies that are long enough for their repetitions to be counted, alone or nested.
+ReferenceExpression random_counted(RandomStream& random, std::size_t num_rules, int depth) {
+  const auto word = [&] {
+    ReferenceExpression literal;
+    const std::uint64_t length = 25 + random.next_below(50);
+    for (std::uint64_t i = 0; i < length; ++i) literal.bytes.push_back("aabc"[random.next_below(4)]);
+    return literal;
+  };
+  ReferenceExpression body{.kind = ReferenceExpression::choice, .bytes = {}, .parts = {word(), word()}};
+  if (random.next_below(2) == 0) body.parts.push_back(random_expression(random, num_rules, 1));
+  if (depth > 0 && random.next_below(3) == 0) {
+    const ReferenceExpression end{.kind = ReferenceExpression::literal, .bytes = "c", .parts = {}};
+    body = {.kind = ReferenceExpression::sequence,
+            .bytes = {},
+            .parts = {random_counted(random, num_rules, depth - 1), random.next_below(2) == 0 ? word() : end}};
+  }
+  ReferenceExpression repeat{.kind = ReferenceExpression::repeat, .bytes = {}, .parts = {body}};
+  repeat.least = random.next_below(4);
+  repeat.most = random.next_below(5) == 0 ? 0 : std::max<std::size_t>(2, repeat.least + random.next_below(4));
+  return repeat;
+}
+
+ReferenceGrammar random_counted_grammar(std::uint64_t seed) {
+  RandomStream random(seed, RandomPurpose::held_out, 83);
+  ReferenceGrammar grammar;
+  const std::size_t num_rules = 1 + random.next_below(3);
+  for (std::size_t r = 0; r < num_rules; ++r) {
+    grammar.rules.push_back({.kind = ReferenceExpression::sequence, .bytes = {}, .parts = {}});
+    for (int i = 0; i < 2; ++i) grammar.rules.back().parts.push_back(random_expression(random, num_rules, 1));
+    const std::size_t at = random.next_below(3);
+    grammar.rules.back().parts.insert(grammar.rules.back().parts.begin() + static_cast<std::ptrdiff_t>(at),
+                                      random_counted(random, num_rules, 1));
+  }
+  return grammar;
+}
+
+void add_letters(const ReferenceExpression& e, std::string& letters) {
+  if (e.kind == ReferenceExpression::literal) letters += e.bytes;
+  for (const ReferenceExpression& part : e.parts) add_letters(part, letters);
+}
+
+// Pieces of the grammar's own words, and the letters.
+TokenSurfaces surfaces_of_pieces(const ReferenceGrammar& grammar, RandomStream& random) {
+  TokenSurfaces surfaces;
+  surfaces.later = {"", "", "", "a", "b", "c"};
+  std::string letters;
+  for (const ReferenceExpression& rule : grammar.rules) add_letters(rule, letters);
+  for (int i = 0; i < 40; ++i) {
+    const std::size_t begin = random.next_below(letters.size() + 1);
+    surfaces.later.push_back(letters.substr(begin, random.next_below(i < 20 ? 6 : 90)));
+  }
+  surfaces.first = surfaces.later;
+  return surfaces;
+}
+
+// Every bit of masks along random texts, against reading each token in a plain way.
+std::size_t compare_masks(const ReferenceGrammar& reference, std::uint64_t seed, std::size_t num_steps) {
+  PlainReader reader(reference);
+  PlainReader::Ways ways = reader.begin();
+  if (!reader.is_plain()) return 0;
+  const std::optional<Grammar> grammar = parse(reference);
+  if (!grammar) return 0;
+  RandomStream random(seed, RandomPurpose::held_out, 84);
+  const TokenSurfaces surfaces = surfaces_of_pieces(reference, random);
+  const CompiledGrammar compiled(*grammar, surfaces);
+  GrammarCursor cursor = compiled.begin();
+  for (std::size_t step = 0; step < num_steps; ++step) {
+    std::vector<TokenId> expected;
+    std::vector<TokenId> longest;
+    for (std::size_t id = 0; id < surfaces.later.size(); ++id) {
+      const std::string& token = surfaces.later[id];
+      const auto token_id = static_cast<TokenId>(id);
+      const bool good = token_id == surfaces.end ? PlainReader::is_sentence(ways)
+                                                 : !token.empty() && !reader.read(ways, token).empty();
+      if (!good) continue;
+      expected.push_back(token_id);
+      if (token.size() > 3) longest.push_back(token_id);
+    }
+    if (!reader.is_plain() || ways.size() > 500) return step;
+    EXPECT_EQ(cursor.allowed().ids(), expected) << "after " << step << " tokens";
+    if (testing::Test::HasFailure()) return step;
+    const std::vector<TokenId>& choice = longest.empty() || random.next_below(4) == 0 ? expected : longest;
+    const TokenId chosen = choice[random.next_below(choice.size())];
+    EXPECT_TRUE(cursor.advance(chosen));
+    if (cursor.ended()) return step + 1;
+    ways = reader.read(ways, surfaces.later[static_cast<std::size_t>(chosen)]);
+  }
+  return num_steps;
+}
+
+TEST(GrammarProperty, MasksAreThoseOfAPlainRecogniser) {
+  std::size_t num_masks = 0;
+  std::size_t num_counted = 0;
+  for (std::uint64_t seed = 0; seed < 400; ++seed) {
+    const ReferenceGrammar plain = random_grammar(seed + 70000);
+    const ReferenceGrammar counted = random_counted_grammar(seed);
+    SCOPED_TRACE(testing::Message() << "case " << seed << ":\n" << plain.gbnf() << counted.gbnf());
+    num_masks += compare_masks(plain, seed, 6);
+    num_counted += compare_masks(counted, seed, 25);
+    ASSERT_FALSE(HasFailure());
+  }
+  EXPECT_GT(num_masks, 500u);
+  EXPECT_GT(num_counted, 1000u);
 }
 
 // Random walks through allowed() never meet a dead end, and what ends is a sentence.

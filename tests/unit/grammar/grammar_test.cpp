@@ -106,6 +106,35 @@ TEST(Grammar, Repeats) {
   }
 }
 
+// Large counts are counted, not written out: alone, nested, behind each other, around recursion and choices.
+TEST(Grammar, CountsHoldToTheLast) {
+  const auto texts = [](std::string_view text, std::size_t n) {
+    std::string all;
+    for (std::size_t i = 0; i < n; ++i) all += text;
+    return all;
+  };
+  const Grammar string = parse("root ::= \"<\" char{2,900} \">\"\nchar ::= [^<>\\\\] | \"\\\\\" [n<>]");
+  for (const std::size_t n : {0u, 1u, 2u, 3u, 450u, 899u, 900u, 901u, 2000u}) {
+    const bool good = n >= 2 && n <= 900;
+    for (const char* character : {"x", "é", "日", "\\n"}) {
+      EXPECT_EQ(string.match("<" + texts(character, n) + ">").accepted, good) << character << " " << n;
+    }
+    EXPECT_EQ(accepts("root ::= \"ab\"{900,} \"a\"", texts("ab", n) + "a"), n >= 900) << n;
+    EXPECT_EQ(accepts("root ::= [a-c]{450} [b-d]{450}", texts("b", n)), n == 900) << n;
+    EXPECT_EQ(accepts("root ::= (\"a\" | \"aa\"){450,1000} \"b\"", texts("a", n) + "b"), n >= 450) << n;
+    EXPECT_EQ(accepts("root ::= none{0,900} [x]{450,900}\nnone ::= \"a\" none", texts("x", n)), n >= 450 && n <= 900);
+    EXPECT_EQ(accepts("root ::= (\"(\" pair* \")\"){450,900}\npair ::= \"(\" pair* \")\"", texts("(())", n)),
+              n >= 450 && n <= 900);
+  }
+  const Grammar rows = parse("root ::= (\"[\" [0-9]{3,400} \"]\"){2,300}");
+  EXPECT_TRUE(rows.match(texts("[" + texts("7", 400) + "]", 300)).accepted);
+  EXPECT_EQ(rows.match(texts("[" + texts("7", 400) + "]", 301)).offset, 300u * 402);
+  EXPECT_FALSE(rows.match("[123]").accepted);
+  EXPECT_EQ(rows.match("[123][" + texts("7", 401)).offset, 406u);
+  EXPECT_TRUE(parse("root ::= [^x]{0,65536} \"x\"").match(texts("é", 65536) + "x").accepted);
+  EXPECT_EQ(parse("root ::= ((\"a\"{1000}){1000}){1000}").match(texts("a", 5000) + "b").offset, 5000u);
+}
+
 TEST(Grammar, RulesGoOverLines) {
   const char* gbnf =
       "# A comment\r\nroot ::= # here\n  a |\n  # and here\n  b-2\n  | c_3 (\n \"x\" |\n \"y\"\n)\n\na ::= "
@@ -231,7 +260,9 @@ TEST(Grammar, HasLimits) {
   EXPECT_THAT(error_of(std::string((1 << 20) + 1, ' ')), StartsWith("g:1:1: the grammar has 1048577 bytes"));
   EXPECT_THAT(error_of("root ::= " + std::string(100000, '(')), HasSubstr("nested deeper than 200"));
   EXPECT_THAT(error_of("root ::= \"a\"" + std::string(100000, '*')), HasSubstr("nested deeper than 200"));
-  EXPECT_THAT(error_of("root ::= ((\"a\"{1000}){1000}){1000}"), StartsWith("g:1:22: with its repetitions written out"));
+  EXPECT_THAT(error_of(fmt::format("root ::= \"{}\"{{65536}}", std::string(1000, 'a'))),
+              StartsWith("g:1:1012: with its repetitions written out"));
+  EXPECT_THAT(error_of("root ::= (((\"a\"?){1000}){1000}){1000}"), HasSubstr("with its repetitions written out"));
   EXPECT_EQ(error_of("root ::= " + std::string(1000000, '"')), "accepted");
 }
 

@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -135,6 +136,48 @@ TEST(SchemaGrammar, AgreesWithStoredVerdicts) {
     num_texts += one["valid"].size() + one["invalid"].size();
   }
   EXPECT_GE(num_texts, 400u);
+}
+
+// Masks along the longest valid text of each of these, against reading the text with each token behind it from its beginning.
+TEST(SchemaGrammar, MasksAreWhatCanBeReadTokenByToken) {
+  std::ifstream file(std::string(SEMFUSE_SOURCE_DIR) + "/tests/unit/grammar/schema_cases.jsonl");
+  std::size_t num_masks = 0;
+  for (std::string line; std::getline(file, line);) {
+    const auto one = nlohmann::ordered_json::parse(line);
+    if (one["valid"].empty()) continue;
+    SCOPED_TRACE(line);
+    std::vector<std::string> pieces = {"\"",  "\": ",  ", ", "[", "]",  "}",  "{\"", "\",",
+                                       "\\n", "\\u00", "12", "-", "0.", "tr", "é"};
+    const std::size_t num_fixed = pieces.size();
+    for (const auto& text : one["valid"]) {
+      for (std::size_t i = 0; i + 7 < text.get<std::string>().size() && pieces.size() < num_fixed + 40; i += 5)
+        pieces.push_back(text.get<std::string>().substr(i, 2 + i % 6));
+    }
+    const GrammarVocabulary vocabulary = vocabulary_with(pieces);
+    const Grammar grammar = Grammar::from_json_schema(one["schema"].dump());
+    const CompiledGrammar compiled(grammar, vocabulary);
+    std::string valid;
+    for (const auto& each : one["valid"]) {
+      if (each.get<std::string>().size() > valid.size()) valid = each.get<std::string>();
+    }
+    GrammarCursor cursor = compiled.begin();
+    std::string text;
+    std::size_t left = 20;
+    for (const TokenId id : vocabulary.cut(valid)) {
+      if (left-- == 0) break;
+      ++num_masks;
+      for (std::size_t t = 1; t < vocabulary.size(); ++t) {
+        const std::string& token = vocabulary.surfaces().later[t];
+        if (token != "é" && std::any_of(token.begin(), token.end(), [](char c) { return c < 0; })) continue;  // Cut.
+        const bool reads = grammar.match(text + token).offset == text.size() + token.size();
+        ASSERT_EQ(cursor.allowed().contains(static_cast<TokenId>(t)), reads) << text << " + " << token;
+      }
+      ASSERT_EQ(cursor.allowed().contains(0), grammar.match(text).accepted);
+      ASSERT_TRUE(cursor.advance(id));
+      text += vocabulary.surfaces().later[static_cast<std::size_t>(id)];
+    }
+  }
+  EXPECT_GT(num_masks, 200u);
 }
 
 }  // namespace

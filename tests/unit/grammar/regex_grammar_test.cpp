@@ -82,7 +82,8 @@ TEST(RegexGrammar, BlowUpsAreBounded) {
   EXPECT_TRUE(Grammar::from_regex("(a|a)*(a|a)*b").match("aaab").accepted);
   EXPECT_TRUE(Grammar::from_regex("(((a*)*)*)*").match("aaa").accepted);
   EXPECT_TRUE(Grammar::from_regex("[ab]*a[ab]{200}").match("a" + std::string(200, 'b')).accepted);
-  EXPECT_THAT(error_of("((a{1000}){1000}){1000}"), HasSubstr("states"));
+  EXPECT_EQ(Grammar::from_regex("((a{1000}){1000}){1000}").match(std::string(3000, 'a') + "b").offset, 3000u);
+  EXPECT_THAT(error_of("(((a?){1000}){1000}){1000}"), HasSubstr("states"));
 }
 
 }  // namespace
