@@ -9,6 +9,8 @@ namespace semfuse {
 
 using ByteGroups = std::uint64_t;
 
+// Bits 55 to 59 and the last are those of TokenKinds.
+//
 // Bytes of characters beyond ASCII, and strings in which such bytes are no whole characters but for the last.
 inline constexpr ByteGroups kWideBytes = ByteGroups{1} << 61;
 inline constexpr ByteGroups kNotText = ByteGroups{1} << 62;

@@ -119,9 +119,36 @@ ConfigurationId Configurations::representative(ConfigurationId configuration, st
   return other ? find(std::move(items)) : configuration;
 }
 
+// All bytes that nothing reads are known to lead nowhere as soon as one is asked for.
+std::atomic<ConfigurationId>* Configurations::new_row(const Closure& closure) {
+  const std::uint32_t num_classes = automaton_.num_byte_classes();
+  auto* row = new std::atomic<ConfigurationId>[num_classes];
+  for (std::uint32_t c = 0; c < num_classes; ++c) row[c].store(kDead, std::memory_order_relaxed);
+  for (const Item& item : closure.readers) {
+    for (const Automaton::ByteEdge& edge : automaton_[item.state].state.bytes) {
+      const std::uint32_t last = automaton_.byte_class(edge.high);
+      for (std::uint32_t c = automaton_.byte_class(edge.low); c <= last; ++c)
+        row[c].store(kUnknown, std::memory_order_relaxed);
+    }
+  }
+  memory_ += num_classes * sizeof(ConfigurationId);
+  return row;
+}
+
+Configurations::Row Configurations::row(ConfigurationId configuration) {
+  std::atomic<std::atomic<ConfigurationId>*>& row = nodes_[configuration].row;
+  if (row.load(std::memory_order_relaxed) == nullptr)
+    row.store(new_row(closure(configuration)), std::memory_order_release);
+  return row.load(std::memory_order_relaxed);
+}
+
 ConfigurationId Configurations::compute_step(ConfigurationId from, std::uint8_t byte) {
+  const Closure& here = closure(from);
+  row(from);
+  std::atomic<ConfigurationId>& entry = nodes_[from].row.load(std::memory_order_relaxed)[automaton_.byte_class(byte)];
+  if (entry.load(std::memory_order_relaxed) == kDead) return kDead;
   std::vector<Item> items;
-  for (const Item& item : closure(from).readers) {
+  for (const Item& item : here.readers) {
     const Automaton::View view = automaton_[item.state];
     for (const Automaton::ByteEdge& edge : view.state.bytes) {
       if (edge.low > byte) break;
@@ -129,15 +156,7 @@ ConfigurationId Configurations::compute_step(ConfigurationId from, std::uint8_t 
     }
   }
   const ConfigurationId to = find(std::move(items));
-  std::atomic<std::atomic<ConfigurationId>*>& row = nodes_[from].row;
-  if (row.load(std::memory_order_relaxed) == nullptr) {
-    const std::uint32_t num_classes = automaton_.num_byte_classes();
-    auto* added = new std::atomic<ConfigurationId>[num_classes];
-    for (std::uint32_t c = 0; c < num_classes; ++c) added[c].store(kUnknown, std::memory_order_relaxed);
-    memory_ += num_classes * sizeof(ConfigurationId);
-    row.store(added, std::memory_order_release);
-  }
-  row.load(std::memory_order_relaxed)[automaton_.byte_class(byte)].store(to, std::memory_order_release);
+  entry.store(to, std::memory_order_release);
   return to;
 }
 
@@ -150,10 +169,6 @@ ContextSet Configurations::contexts(ConfigurationId from, std::uint8_t byte) {
     }
   }
   return contexts;
-}
-
-StateRun Configurations::run(ConfigurationId configuration) {
-  return closure(configuration).run;
 }
 
 ByteGroups Configurations::next_groups(ConfigurationId configuration) {
@@ -201,9 +216,20 @@ class Configurations::ClosureBuilder {
 
   void add(Item item) {
     ++table_.work_;
-    if (!seen_.emplace(std::uint64_t{item.state} << 32 | item.stack, true).second) return;
+    if (is_known(item)) return;
     items_.push_back(item);
     check_size(items_.size());
+  }
+
+  // Most closures are small: a list is enough for these.
+  bool is_known(Item item) {
+    constexpr std::size_t kFew = 16;
+    if (items_.size() < kFew) return std::find(items_.begin(), items_.end(), item) != items_.end();
+    const auto key = [](Item one) { return std::uint64_t{one.state} << 32 | one.stack; };
+    if (seen_.empty()) {
+      for (const Item& one : items_) seen_.insert(key(one));
+    }
+    return !seen_.insert(key(item)).second;
   }
 
   void expand(Item item) {
@@ -295,7 +321,7 @@ class Configurations::ClosureBuilder {
   Configurations& table_;
   const Automaton& automaton_;
   std::vector<Item> items_;
-  std::unordered_map<std::uint64_t, bool> seen_;
+  std::unordered_set<std::uint64_t> seen_;
   std::vector<Call> calls_;
   std::unordered_map<StateId, std::uint32_t> call_of_;
   std::unordered_map<StackId, bool> returned_;

@@ -60,6 +60,12 @@ class Configurations {
     const std::atomic<ConfigurationId>* row = nodes_[from].row.load(std::memory_order_acquire);
     return row == nullptr ? kUnknown : row[automaton_.byte_class(byte)].load(std::memory_order_acquire);
   }
+  // The steps of a configuration, made if they are not known at all, for a walk over many bytes.
+  using Row = const std::atomic<ConfigurationId>*;
+  Row row(ConfigurationId configuration);
+  ConfigurationId known_step(Row row, std::uint8_t byte) const {
+    return row[automaton_.byte_class(byte)].load(std::memory_order_acquire);
+  }
   std::optional<bool> known_accepting(ConfigurationId configuration) const {
     const signed char known = nodes_[configuration].accepting.load(std::memory_order_relaxed);
     return known < 0 ? std::nullopt : std::optional(known > 0);
@@ -81,7 +87,10 @@ class Configurations {
   std::span<const Item> returns(StackId stack) const { return returns_[stack]; }
 
   // Strings that it surely reads on (see StateRun), and all groups of bytes that may come next.
-  StateRun run(ConfigurationId configuration);
+  StateRun run(ConfigurationId configuration) {
+    const Node& node = nodes_[configuration];
+    return node.closure ? node.closure->run : closure(configuration).run;
+  }
   ByteGroups next_groups(ConfigurationId configuration);
 
   // Whether tokens can lead from this configuration, at the end of one, to the end of a sentence.
@@ -111,6 +120,7 @@ class Configurations {
 
   void drop_exceeded(std::vector<Item>& items) const;
 
+  std::atomic<ConfigurationId>* new_row(const Closure& closure);
   ConfigurationId compute_step(ConfigurationId from, std::uint8_t byte);
   // Adds stack nodes that may return to each other: places of the group are kGroup + index. Returns the first of them.
   StackId find_group(std::span<std::vector<Item>> group);

@@ -1,6 +1,8 @@
 #include <fmt/format.h>
-#include <algorithm>
 
+#include <algorithm>
+#include <cstring>
+#include <string_view>
 #include <utility>
 
 #include "core/random.h"
@@ -35,19 +37,45 @@ TokenSurfaces TokenSurfaces::of(const Tokenizer& tokenizer) {
   return surfaces;
 }
 
+namespace {
+
+template <typename Word>
+std::uint64_t word_at(const char* bytes) {
+  Word word = 0;
+  std::memcpy(&word, bytes, sizeof word);
+  return word;
+}
+
+// Eight bytes at a time; the last as one or two words that overlap, which their number tells apart.
+std::uint64_t hash_surface(std::uint64_t hash, std::string_view surface) {
+  hash = mix_bits(hash + surface.size() + 1);
+  for (; surface.size() >= 8; surface.remove_prefix(8))
+    hash = mix_bits(hash ^ word_at<std::uint64_t>(surface.data())) + 0x9E3779B97F4A7C15ull;
+  if (surface.empty()) return hash;
+  const char* last = surface.data() + surface.size();
+  const std::uint64_t rest = surface.size() >= 4
+                                 ? word_at<std::uint32_t>(surface.data()) << 32 | word_at<std::uint32_t>(last - 4)
+                                 : word_at<std::uint8_t>(surface.data()) << 16 |
+                                       word_at<std::uint8_t>(surface.data() + surface.size() / 2) << 8 |
+                                       word_at<std::uint8_t>(last - 1);
+  return mix_bits(hash ^ rest) + 0x9E3779B97F4A7C15ull;
+}
+
+}  // namespace
+
 std::uint64_t TokenSurfaces::fingerprint() const {
   std::uint64_t hash = mix_bits(first.size()) + static_cast<std::uint64_t>(end);
-  for (const std::vector<std::string>* surfaces : {&first, &later}) {
-    for (const std::string& surface : *surfaces) {
-      hash = mix_bits(hash + surface.size() + 1);
-      for (const char c : surface) hash = mix_bits(hash ^ static_cast<std::uint8_t>(c)) + 0x9E3779B97F4A7C15ull;
-    }
-  }
+  for (const std::string& surface : later) hash = hash_surface(hash, surface);
+  if (first == later) return hash;
+  for (const std::string& surface : first) hash = hash_surface(hash, surface);
   return hash;
 }
 
 GrammarVocabulary::Parts::Parts(TokenSurfaces surfaces_in)
-    : surfaces(std::move(surfaces_in)), fingerprint(surfaces.fingerprint()), later(surfaces.later) {
+    : surfaces(std::move(surfaces_in)),
+      fingerprint(surfaces.fingerprint()),
+      later(surfaces.later),
+      uniform(later.kinds()) {
   if (surfaces.first != surfaces.later) first.emplace(surfaces.first);
 }
 

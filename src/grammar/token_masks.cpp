@@ -31,27 +31,56 @@ std::shared_ptr<const TokenSet> StateMasks::store(TokenSet set) {
   return stored_.emplace(hash, std::make_shared<const TokenSet>(std::move(set)))->second;
 }
 
+StateMasks::Uniform StateMasks::find_uniform(ConfigurationId begin, Configurations& configurations) const {
+  Uniform uniform;
+  uniform.kinds = kinds_of(configurations.run(begin));
+  uniform.all = uniform_.all(uniform.kinds);
+  if (uniform.all == nullptr) uniform.kinds = 0;
+  const ConfigurationId behind_blank = configurations.step(begin, ' ');
+  if ((uniform.kinds & kLeadingBlank) != 0 || behind_blank == Configurations::kDead) return uniform;
+  uniform.kinds_with_blank = kinds_behind_blank(configurations.run(behind_blank));
+  uniform.blank = uniform_.with_blank(uniform.kinds_with_blank);
+  if (uniform.blank == nullptr) uniform.kinds_with_blank = 0;
+  return uniform;
+}
+
 const StateMasks::Mask& StateMasks::of(StateId state, Configurations& configurations) {
   constexpr std::size_t kMostEnds = 20'000;
   const std::lock_guard lock(mutex_);
   std::unique_ptr<const Mask>& known = masks_[state];
   if (known) return *known;
   auto mask = std::make_unique<Mask>();
-  TokenSet set(num_tokens_);
   const ConfigurationId begin = configurations.find({{state, Configurations::kBottom}});
-  insert_readable(trie_, 0, configurations, begin, set, [&](std::uint32_t node, ConfigurationId to) {
-    if (!trie_.is_leaf(node) && configurations.accepting(to)) mask->ends.push_back(node);
-  });
+  const Uniform uniform = find_uniform(begin, configurations);
+  TokenSet set = uniform.all != nullptr ? *uniform.all : uniform.blank != nullptr ? *uniform.blank : TokenSet();
+  if (uniform.all != nullptr && uniform.blank != nullptr) set.unite(*uniform.blank);
+  const auto insert = [&](std::span<const TokenId> tokens) {
+    if (set.size() > 0) {
+      for (const TokenId token : tokens) set.insert(token);
+      return;
+    }
+    mask->few.insert(mask->few.end(), tokens.begin(), tokens.end());
+    if (mask->few.size() <= num_tokens_ / 64) return;
+    set = TokenSet(num_tokens_);
+    for (const TokenId token : mask->few) set.insert(token);
+    mask->few = {};
+  };
+  const auto visit = [&](std::uint32_t node, ConfigurationId to) {
+    if (configurations.accepting(to)) mask->ends.push_back(node);
+  };
+  if (set.size() == 0) {
+    find_readable(
+        trie_, 0, configurations, begin, [](const TokenTrie::Node&) { return false; }, insert, visit);
+  } else {
+    find_readable(trie_, 0, configurations, begin, uniform, insert, visit);
+  }
   if (mask->ends.size() > kMostEnds) {
     mask->too_many_ends = true;
     mask->ends.clear();
   }
   mask->ends.shrink_to_fit();
-  if (set.count() > num_tokens_ / 64) {
-    mask->many = store(std::move(set));
-  } else {
-    mask->few = set.ids();
-  }
+  mask->few.shrink_to_fit();
+  if (set.size() > 0) mask->many = store(std::move(set));
   known = std::move(mask);
   return *known;
 }
@@ -127,7 +156,7 @@ const TokenSet& TokenMasks::allowed(ConfigurationId configuration) {
 
 void TokenMasks::add_readable(TokenSet& set, const TokenTrie& trie, ConfigurationId configuration) {
   if (!needs_completion()) {
-    insert_readable(trie, 0, configurations_, configuration, set, [](std::uint32_t, ConfigurationId) {});
+    insert_readable(trie, 0, configurations_, configuration, set);
     return;
   }
   walk(trie, 0, configurations_, configuration, [&](std::uint32_t node, ConfigurationId to) {
@@ -154,8 +183,8 @@ void TokenMasks::add_by_states(TokenSet& set, ConfigurationId configuration) {
     const ConfigurationId outside = configurations_.find({returns.begin(), returns.end()});
     const ByteGroups next = configurations_.next_groups(outside);
     for (const std::uint32_t end : mask.ends) {
-      if ((trie.groups_below(end) & next) == 0) continue;
-      insert_readable(trie, end, configurations_, outside, set, [](std::uint32_t, ConfigurationId) {});
+      if ((trie[end].groups_below & next) == 0) continue;
+      insert_readable(trie, end, configurations_, outside, set);
     }
   }
 }

@@ -13,6 +13,7 @@
 
 #include "grammar/configurations.h"
 #include "grammar/token_trie.h"
+#include "grammar/uniform_tokens.h"
 #include "semfuse/grammar.h"
 
 namespace semfuse {
@@ -37,16 +38,31 @@ class StateMasks {
     bool too_many_ends = false;
   };
 
-  // The trie is kept by reference.
-  StateMasks(const TokenTrie& trie, std::size_t num_tokens) : trie_(trie), num_tokens_(num_tokens) {}
+  // Both are kept by reference.
+  StateMasks(const TokenTrie& trie, const UniformTokens& uniform, std::size_t num_tokens)
+      : trie_(trie), uniform_(uniform), num_tokens_(num_tokens) {}
 
   const Mask& of(StateId state, Configurations& configurations);
 
  private:
+  // Tokens that need no walk: those that the state's own run reads, and those that one behind a blank reads.
+  struct Uniform {
+    const TokenSet* all = nullptr;
+    const TokenSet* blank = nullptr;
+    TokenKinds kinds = 0;
+    TokenKinds kinds_with_blank = 0;
+    // Whether all tokens of a subtree are such ones. Either all of them begin with a blank or none does.
+    bool operator()(const TokenTrie::Node& node) const {
+      const bool blank_first = (node.kinds & kLeadingBlank) != 0;
+      return (node.kinds & ~kinds) == 0 || (blank_first && (node.kinds & ~kinds_with_blank) == 0);
+    }
+  };
+  Uniform find_uniform(ConfigurationId begin, Configurations& configurations) const;
   std::shared_ptr<const TokenSet> store(TokenSet set);
 
   std::mutex mutex_;
   const TokenTrie& trie_;
+  const UniformTokens& uniform_;
   std::size_t num_tokens_;
   std::unordered_map<StateId, std::unique_ptr<const Mask>> masks_;
   std::unordered_multimap<std::uint64_t, std::shared_ptr<const TokenSet>> stored_;  // By hash; equal sets are one.
@@ -167,31 +183,67 @@ std::size_t walk(const TokenTrie& trie, std::uint32_t from, Configurations& conf
   return work;
 }
 
-// The same for tokens alone: inserts those whose strings the grammar can read. Subtrees of which every string is read
-// are not walked through. Calls visit(node, configuration) for the nodes that are.
-template <typename Visit>
-void insert_readable(const TokenTrie& trie, std::uint32_t from, Configurations& configurations, ConfigurationId begin,
-                     TokenSet& set, Visit visit) {
-  std::vector<ConfigurationId> at(trie.max_depth() + 1);
-  at[trie[from].depth] = begin;
-  for (std::uint32_t i = from + 1; i < trie[from].end;) {
-    const TokenTrie::Node& node = trie[i];
-    const ConfigurationId to = configurations.step(at[node.depth - 1], node.byte);
-    if (to == Configurations::kDead) {
-      i = node.end;
-      continue;
+// The same for tokens alone: calls insert(tokens) for those whose strings the grammar can read. Subtrees of which every
+// string is read are not walked through, nor those that skip() says. Calls visit(node, configuration) for the nodes
+// that are and have others below them.
+template <typename Skip, typename Insert, typename Visit>
+void find_readable(const TokenTrie& trie, std::uint32_t from, Configurations& configurations, ConfigurationId begin,
+                   Skip skip, Insert insert, Visit visit) {
+  struct Place {
+    ConfigurationId at;
+    Configurations::Row row;
+  };
+  std::vector<Place> path(trie.max_depth() + 1);
+  path[trie[from].depth] = {begin, configurations.row(begin)};
+  const auto walk_nodes = [&](std::uint32_t i, std::uint32_t end) {
+    while (i < end) {
+      const TokenTrie::Node& node = trie[i];
+      const Place& parent = path[node.depth - 1];
+      ConfigurationId to = configurations.known_step(parent.row, node.byte);
+      if (to == Configurations::kDead || skip(node)) {
+        i = node.end;
+        continue;
+      }
+      if (node.end == i + 1) {  // Whatever it leads to.
+        insert(trie.tokens(i));
+        ++i;
+        continue;
+      }
+      if (to == Configurations::kUnknown) to = configurations.step(parent.at, node.byte);
+      const StateRun run = configurations.run(to);
+      const bool all = (node.groups_below & ~run.groups) == 0 && node.height <= run.length;
+      insert(all ? trie.tokens_below(i) : trie.tokens(i));
+      if (all) {
+        i = node.end;
+        continue;
+      }
+      path[node.depth] = {to, configurations.row(to)};
+      visit(i, to);
+      ++i;
     }
-    const StateRun run = configurations.run(to);
-    const bool all = (trie.groups_below(i) & ~run.groups) == 0 && trie.height(i) <= run.length;
-    for (const TokenId token : all ? trie.tokens_below(i) : trie.tokens(i)) set.insert(token);
-    if (all) {
-      i = node.end;
-      continue;
-    }
-    at[node.depth] = to;
-    visit(i, to);
-    ++i;
+  };
+  if (from != 0) {
+    walk_nodes(from + 1, trie[from].end);
+    return;
   }
+  // Most states read few bytes, and the nodes of all others are far apart in memory.
+  for (std::size_t byte = 0; byte < 256; ++byte) {
+    const std::uint32_t child = trie.first_level(static_cast<std::uint8_t>(byte));
+    if (child == 0 || configurations.known_step(path[0].row, static_cast<std::uint8_t>(byte)) == Configurations::kDead)
+      continue;
+    walk_nodes(child, trie[child].end);
+  }
+}
+
+// The same into a set.
+inline void insert_readable(const TokenTrie& trie, std::uint32_t from, Configurations& configurations,
+                            ConfigurationId begin, TokenSet& set) {
+  find_readable(
+      trie, from, configurations, begin, [](const TokenTrie::Node&) { return false; },
+      [&](std::span<const TokenId> tokens) {
+        for (const TokenId token : tokens) set.insert(token);
+      },
+      [](std::uint32_t, ConfigurationId) {});
 }
 
 }  // namespace semfuse

@@ -1,6 +1,7 @@
 // The strings of all tokens as a tree of bytes.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -8,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "grammar/byte_groups.h"
+#include "grammar/token_kinds.h"
 #include "semfuse/vocabulary.h"
 
 namespace semfuse {
@@ -17,22 +18,21 @@ namespace semfuse {
 // end of that one, the end of that one, ..., before the end of n. Node 0 is the empty string.
 class TokenTrie {
  public:
+  // What a walk looks at is together in memory.
   struct Node {
+    // Of the bytes behind the node, up to the ends of the tokens there: their groups, kNotText where they do not begin
+    // with whole characters, and how many follow at most.
+    ByteGroups groups_below = 0;
+    TokenKinds kinds = 0;           // Of all tokens of the subtree.
     std::uint32_t end = 0;          // Past its last descendant.
     std::uint32_t first_token = 0;  // In tokens(); those of the subtree reach to the first of node `end`.
     std::uint32_t depth = 0;
+    std::uint16_t height = 0;
     std::uint8_t byte = 0;  // The last of its string.
   };
 
-  struct Entry {
-    std::string_view string;  // Not empty.
-    TokenId token = 0;
-  };
-
-  // Empty strings stand for tokens that are never text.
+  // Of each token; empty strings stand for tokens that are never text. Several may have the same.
   explicit TokenTrie(std::span<const std::string> strings);
-  // Several tokens may have the same string.
-  explicit TokenTrie(std::vector<Entry> entries);
 
   std::size_t size() const { return nodes_.size() - 1; }
   const Node& operator[](std::uint32_t node) const { return nodes_[node]; }
@@ -50,12 +50,10 @@ class TokenTrie {
     std::size_t length;
   };
   std::optional<Longest> longest_prefix(std::string_view text) const;
-  // Of the bytes behind a node, up to the ends of the tokens there: their groups, kNotText where they do not begin with
-  // whole characters, and how many follow at most.
-  ByteGroups groups_below(std::uint32_t node) const { return groups_below_[node]; }
-  std::uint32_t height(std::uint32_t node) const { return heights_[node]; }
   bool is_leaf(std::uint32_t node) const { return nodes_[node].end == node + 1; }
+  std::uint32_t first_level(std::uint8_t byte) const { return first_level_[byte]; }  // The node of a byte, or 0.
   std::uint32_t max_depth() const { return max_depth_; }
+  const std::vector<TokenKinds>& kinds() const { return kinds_; }  // Of each token.
 
  private:
   void find_groups();
@@ -69,8 +67,8 @@ class TokenTrie {
 
   std::vector<Node> nodes_;  // And one past the end.
   std::vector<TokenId> tokens_;
-  std::vector<ByteGroups> groups_below_;
-  std::vector<std::uint16_t> heights_;
+  std::vector<TokenKinds> kinds_;
+  std::array<std::uint32_t, 256> first_level_{};
   std::uint32_t max_depth_ = 0;
 };
 

@@ -91,6 +91,24 @@ std::size_t whole_characters(std::string_view text) {
   return text.size();
 }
 
+bool begins_with_characters(std::string_view text) {
+  const auto byte_at = [&](std::size_t i) { return static_cast<std::uint8_t>(text[i]); };
+  for (std::size_t i = 0; i < text.size();) {
+    const std::uint8_t lead = byte_at(i++);
+    if (lead < 0x80) continue;
+    if (lead < 0xC2 || lead > 0xF4) return false;
+    std::uint8_t low = lead == 0xE0 ? 0xA0 : lead == 0xF0 ? 0x90 : 0x80;
+    std::uint8_t high = lead == 0xED ? 0x9F : lead == 0xF4 ? 0x8F : 0xBF;
+    for (int left = lead >= 0xF0 ? 3 : lead >= 0xE0 ? 2 : 1; left > 0; --left, ++i) {
+      if (i == text.size()) return true;
+      if (byte_at(i) < low || byte_at(i) > high) return false;
+      low = 0x80;
+      high = 0xBF;
+    }
+  }
+  return true;
+}
+
 std::vector<ByteRangeSequence> utf8_sequences(CodePointRange range) {
   std::vector<ByteRangeSequence> sequences;
   if (range.low < kFirstSurrogate)

@@ -23,6 +23,9 @@ char32_t first_code_point(std::string_view text);
 // The length of the text without a character that its end cuts off.
 std::size_t whole_characters(std::string_view text);
 
+// Whether it is valid UTF-8 but for a last character that may be cut off.
+bool begins_with_characters(std::string_view text);
+
 struct ByteRange {
   std::uint8_t low = 0;
   std::uint8_t high = 0;  // Inclusive.

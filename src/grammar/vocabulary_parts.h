@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "grammar/token_trie.h"
+#include "grammar/uniform_tokens.h"
 #include "semfuse/grammar.h"
 
 namespace semfuse {
@@ -15,6 +16,7 @@ struct GrammarVocabulary::Parts {
   TokenSurfaces surfaces;
   std::uint64_t fingerprint;
   TokenTrie later;
+  UniformTokens uniform;           // Of the later surfaces.
   std::optional<TokenTrie> first;  // Nothing if it is the same.
 
   const TokenTrie& first_trie() const { return first ? *first : later; }

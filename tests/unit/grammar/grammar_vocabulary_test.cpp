@@ -5,6 +5,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "semfuse/error.h"
@@ -123,6 +124,81 @@ TEST(GrammarVocabulary, MasksAreWhatCanBeReadTokenByToken) {
   }
 }
 
+std::vector<std::string> long_and_blank_words() {
+  std::vector<std::string> words = {" ",     "  ",    " w", " word", "  word", "wo rd", " wo rd",
+                                    "word ", " Word", " 7", "é",     " é",     "\xC3",  " \xC3"};
+  for (const std::size_t length : {15u, 16u, 17u, 32u, 33u, 64u, 65u, 128u, 129u, 300u}) {
+    words.emplace_back(length, 'a');
+    words.push_back(" " + std::string(length - 1, 'a'));
+    words.push_back(std::string(length - 1, 'a') + " ");
+    words.push_back(std::string(length - 1, 'a') + "\"");
+    words.emplace_back(length, ' ');
+  }
+  return words;
+}
+
+// Whole sets of tokens are taken where a state reads on and on: as long as that, with and without a blank before them.
+TEST(GrammarVocabulary, MasksOfLongTokensAreWhatCanBeReadTokenByToken) {
+  const GrammarVocabulary vocabulary = vocabulary_with(long_and_blank_words());
+  for (const char* gbnf :
+       {"root ::= \"\\\"\" [^\"\\\\]* \"\\\"\"", "root ::= [a-z]+ (\" \" [a-z]+)* \" \"",
+        "root ::= \"x\" \" \"? [a-z]{0,70} \" \"? [a-z]{0,16}", "root ::= [ a-z]{0,140} \"\\\"\"",
+        "root ::= (\" \" word)* \"\\\"\"\nword ::= [a-w]{16} | [a-zé]{33,} | \"x\" word \"x\"",
+        "root ::= \"x\" (\" \"{2,64} [a-z]{17,64}){1,9} \"\\\"\"", "root ::= [a-z ]{128} [a-z]{128}"}) {
+    SCOPED_TRACE(gbnf);
+    const Grammar grammar = Grammar::parse(gbnf, "g");
+    const CompiledGrammar compiled(grammar, vocabulary);
+    for (std::uint32_t seed = 0; seed < 5; ++seed) {
+      GrammarCursor cursor = compiled.begin();
+      std::uint32_t state = seed * 2654435761u + 1;
+      std::string text;
+      for (int step = 0; step < 9; ++step) {
+        for (std::size_t t = 1; t < vocabulary.size(); ++t) {
+          GrammarCursor copy = cursor;
+          ASSERT_EQ(copy.advance(static_cast<TokenId>(t)), cursor.allowed().contains(static_cast<TokenId>(t)))
+              << text << " + " << t;
+          const std::string with = text + vocabulary.surfaces().later[t];
+          if (with.find('\xC3') != std::string::npos || t < kFirstWord) continue;
+          ASSERT_EQ(grammar.match(with).offset == with.size(), cursor.allowed().contains(static_cast<TokenId>(t)))
+              << with;
+        }
+        std::vector<TokenId> ids = cursor.allowed().ids();
+        std::erase_if(ids, [](TokenId id) { return id == 0; });
+        if (ids.empty()) break;
+        state = state * 1664525u + 1013904223u;
+        const TokenId chosen = ids[(state >> 8) % ids.size()];
+        ASSERT_TRUE(cursor.advance(chosen));
+        text += vocabulary.surfaces().later[static_cast<std::size_t>(chosen)];
+      }
+    }
+  }
+}
+
+// What one cursor finds out others read without a lock.
+TEST(GrammarVocabulary, CursorsInThreadsSeeTheSameMasks) {
+  const GrammarVocabulary vocabulary = vocabulary_with(long_and_blank_words());
+  const Grammar grammar =
+      Grammar::parse("root ::= item{0,500}\nitem ::= \"a\" [a-z ]{0,300} \"\\\"\" | \"(\" root \")\"", "g");
+  const auto masks_of = [&](const CompiledGrammar& compiled, std::uint32_t seed) {
+    std::vector<std::vector<TokenId>> masks;
+    GrammarCursor cursor = compiled.begin();
+    for (std::uint32_t state = seed; masks.size() < 60 && !cursor.ended(); state = state * 1664525u + 1013904223u) {
+      masks.push_back(cursor.allowed().ids());
+      EXPECT_TRUE(cursor.advance(masks.back()[(state >> 8) % masks.back().size()]));
+    }
+    return masks;
+  };
+  const CompiledGrammar shared(grammar, vocabulary);
+  std::vector<std::vector<std::vector<TokenId>>> found(8);
+  {
+    std::vector<std::jthread> threads;
+    for (std::uint32_t i = 0; i < found.size(); ++i)
+      threads.emplace_back([&, i] { found[i] = masks_of(shared, 1 + i / 2); });
+  }
+  for (std::uint32_t i = 0; i < found.size(); ++i)
+    EXPECT_EQ(found[i], masks_of(CompiledGrammar(grammar, vocabulary), 1 + i / 2)) << i;
+}
+
 // Cases of tests/long/schema_check.py, as PyPI's jsonschema judges them.
 TEST(SchemaGrammar, AgreesWithStoredVerdicts) {
   std::ifstream file(std::string(SEMFUSE_SOURCE_DIR) + "/tests/unit/grammar/schema_cases.jsonl");
@@ -138,7 +214,8 @@ TEST(SchemaGrammar, AgreesWithStoredVerdicts) {
   EXPECT_GE(num_texts, 400u);
 }
 
-// Masks along the longest valid text of each of these, against reading the text with each token behind it from its beginning.
+// Masks along the longest valid text of each of these, against reading the text with each token behind it from its
+// beginning.
 TEST(SchemaGrammar, MasksAreWhatCanBeReadTokenByToken) {
   std::ifstream file(std::string(SEMFUSE_SOURCE_DIR) + "/tests/unit/grammar/schema_cases.jsonl");
   std::size_t num_masks = 0;

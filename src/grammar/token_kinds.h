@@ -1,0 +1,24 @@
+// What a token is made of, and how long it is: whether a state that reads on and on surely reads it is one operation.
+#pragma once
+
+#include <string_view>
+
+#include "grammar/automaton.h"
+#include "grammar/byte_groups.h"
+
+namespace semfuse {
+
+// Groups of bytes, and bits for lengths beside them. A token is read by a state with a run if all its kinds are the
+// run's. Strings that do not begin with whole characters have a kind that no run has, and so have empty ones.
+using TokenKinds = ByteGroups;
+
+// A blank that a token begins with is not of the blank's group but of this kind, so that what follows it can be told.
+inline constexpr TokenKinds kLeadingBlank = TokenKinds{1} << 55;
+
+TokenKinds kinds_of(std::string_view string);
+// Nothing if the run is short.
+TokenKinds kinds_of(const StateRun& run);
+// Those of tokens that are a blank and then what the run reads.
+TokenKinds kinds_behind_blank(const StateRun& run);
+
+}  // namespace semfuse
