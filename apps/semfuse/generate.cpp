@@ -255,6 +255,11 @@ int generate(const GenerateFlags& options) {
     if (first && !request.grammar && checkpoint.model.options().attention == AttentionMask::bidirectional) {
       notify("this model reads both ways and was not trained to generate; use --grammar, or train the preset semfuse");
     }
+    if (first && request.grammar && !request.grammar->promises_end()) {
+      notify(
+          "not every text can be searched for its end with this grammar and vocabulary; one may come to where no token "
+          "goes on");
+    }
     std::string text;
     for (const Generation& generation : generations) {
       if (generation.error) {

@@ -58,9 +58,9 @@ Generation Generator::generate(const GenerationRequest& request, const TokenCall
 }
 
 std::shared_ptr<const CompiledGrammar> Generator::compile(const Grammar& grammar) const {
-  const LanguageModel& model = state_->parts.model;
-  rule_settings(grammar, model.options().knobs);  // Throws if the model cannot be asked for them.
-  return std::make_shared<const CompiledGrammar>(grammar, token_surfaces(model));
+  GeneratorParts& parts = state_->parts;
+  rule_settings(grammar, parts.model.options().knobs);  // Throws if the model cannot be asked for them.
+  return std::make_shared<const CompiledGrammar>(grammar, parts.grammar_vocabulary());
 }
 
 std::vector<Generation> Generator::generate(std::span<const GenerationRequest> requests,

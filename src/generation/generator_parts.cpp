@@ -51,6 +51,11 @@ void GeneratorParts::check_vocabulary(const GenerationRequest& request) const {
                   request.grammar->vocab_size(), model.vocabulary().size()));
 }
 
+const GrammarVocabulary& GeneratorParts::grammar_vocabulary() {
+  std::call_once(made_vocabulary_, [this] { grammar_vocabulary_.emplace(token_surfaces(model)); });
+  return *grammar_vocabulary_;
+}
+
 std::unique_ptr<GenerationWorker> GeneratorParts::take_worker() {
   const std::lock_guard lock(mutex_);
   if (idle_.empty()) return std::make_unique<GenerationWorker>(read_model);

@@ -5,12 +5,14 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "generation/draft.h"
 #include "generation/knob_cells.h"
 #include "generation/logit_memory.h"
 #include "generation/read_model.h"
+#include "semfuse/grammar.h"
 
 namespace semfuse {
 
@@ -39,6 +41,9 @@ class GeneratorParts {
   // they are applied to.
   void check_vocabulary(const GenerationRequest& request) const;
 
+  // The vocabulary as grammars need it, made when one is first compiled.
+  const GrammarVocabulary& grammar_vocabulary();
+
   std::unique_ptr<GenerationWorker> take_worker();
   void give_back(std::unique_ptr<GenerationWorker> worker);
 
@@ -52,6 +57,8 @@ class GeneratorParts {
  private:
   std::mutex mutex_;
   std::vector<std::unique_ptr<GenerationWorker>> idle_;
+  std::once_flag made_vocabulary_;
+  std::optional<GrammarVocabulary> grammar_vocabulary_;
 };
 
 }  // namespace semfuse

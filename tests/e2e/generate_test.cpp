@@ -132,6 +132,18 @@ TEST_F(GenerateCommand, SaysThatAModelWhichReadsBothWaysCannotGenerateFreely) {
   EXPECT_THAT(generate({"--n", "1", "--grammar", "one-clause"}).err, testing::Not(HasSubstr("both ways")));
 }
 
+// A recursive grammar that counts far: too much to search for all ends.
+TEST_F(GenerateCommand, SaysOnceWhereNoEndIsPromised) {
+  const std::string path = grammar_file(
+      "root ::= \"Eve\" tail\ntail ::= \" and\" tail \" and\" | (\" Eve\" | \" and Eve\"){0,65536} \".\"\n");
+  const std::string warning = "one may come to where no token goes on\n";
+  const ProcessResult result = generate({"--grammar", path, "--n", "3"});
+  EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), result.exit_code == 0 ? 1 : 2) << result.err;
+  EXPECT_THAT(result.err, HasSubstr(warning));
+  EXPECT_EQ(result.err.find(warning), result.err.rfind(warning));
+  EXPECT_THAT(generate({"--n", "1", "--grammar", "one-clause"}).err, testing::Not(HasSubstr(warning)));
+}
+
 TEST_F(GenerateCommand, RefusesBadInput) {
   expect_generate_refused({"--prompt", "Carol flies"}, "word 2 \"flies\"");
   expect_generate_refused({"--prompt", "starts", "--grammar", "one-clause"}, "word 1 \"starts\"");

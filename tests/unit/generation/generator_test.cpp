@@ -355,6 +355,9 @@ TEST_F(GeneratorTest, RefusesAGrammarOfAnotherVocabulary) {
   EXPECT_THROW(generator.generate({.grammar = before}), Error);
   const auto after = generator.compile(Grammar::parse(R"(root ::= "Eve shiny")", "g", words_of(synthetic_lexicon())));
   EXPECT_EQ(generator.generate({.grammar = after}).text, "Eve shiny");
+  // All grammars of a generator share what its vocabulary is for them.
+  const auto again = generator.compile(Grammar::parse(R"(root ::= "Eve")", "g"));
+  EXPECT_EQ(&again->vocabulary().surfaces(), &after->vocabulary().surfaces());
 }
 
 TEST_F(GeneratorTest, ABadRequestOfABatchFailsAlone) {
