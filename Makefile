@@ -12,7 +12,7 @@ SOURCES = $(shell git ls-files '*.cpp' '*.h')
 # gcc's thread sanitizer does not start under some kernels' address space randomisation.
 NO_ASLR := $(shell setarch -R true 2>/dev/null && echo setarch -R)
 
-.PHONY: help deps needed build demo test test-long asan tsan fuzz bench bench-backbones wheel test-python format lint install clean
+.PHONY: help deps needed build demo test test-long asan tsan fuzz bench bench-backbones bench-grammars wheel test-python format lint install clean
 
 help:
 	@echo 'make demo        install what is missing, build, train two models, turn their knobs'
@@ -25,6 +25,7 @@ help:
 	@echo 'make bench       speeds beside PyTorch, and beside the stored baseline'
 	@echo 'make wheel       the Python package as build/wheel/*.whl;  make test-python: its tests in a fresh environment'
 	@echo 'make bench-backbones  imported models beside llama.cpp, which it builds'
+	@echo 'make bench-grammars   masks of grammars beside XGrammar and llguidance, which it installs'
 	@echo 'make deps        install the packages that the build needs'
 	@echo 'make format      format the sources;  make lint: check format and clang-tidy'
 	@echo 'make install     program, library and headers into PREFIX ($(PREFIX))'
@@ -106,6 +107,10 @@ test-python: wheel
 bench-backbones: needed-bench build
 	cmake --build build/release -j $(JOBS) -t bench_backbones
 	bench/backbones/run
+
+bench-grammars: needed-bench build
+	cmake --build build/release -j $(JOBS) -t bench_grammar_masks
+	bench/grammars/run
 
 format:
 	clang-format -i $(SOURCES)

@@ -84,9 +84,24 @@ def sentence(rng):
     return " ".join(part() + (f", and {part()}" if rng.random() < 0.5 else "") + rng.choice(".!?") for _ in range(rng.randint(3, 9)))
 
 
+def chess_move(rng):
+    square = rng.choice("abcdefgh") + rng.choice("12345678")
+    kind = rng.randint(0, 9)
+    if kind == 0:
+        return rng.choice(["O-O", "O-O-O"])
+    if kind < 5:
+        return rng.choice(["", "", rng.choice("abcdefgh") + "x"]) + square
+    return rng.choice("NBRQK") + rng.choice(["", "", "", "x", "d", "1"]) + square + rng.choice(["", "", "", "+"])
+
+
+def chess(rng):
+    turns = " ".join(f"{turn}. {chess_move(rng)} {chess_move(rng)}" for turn in range(1, rng.randint(15, 45)))
+    return f"{turns} {rng.choice(['1-0', '0-1', '1/2-1/2'])}"
+
+
 TEXTS = {"json": lambda rng: json.dumps(json_value(rng, 4)), "order": lambda rng: json.dumps(order(rng)),
          "tree": lambda rng: json.dumps(tree(rng, 3)), "counted": lambda rng: json.dumps({"text": words(rng, 60, 120)}),
-         "program": program, "sentence": sentence}
+         "program": program, "chess": chess, "sentence": sentence}
 
 
 def main():

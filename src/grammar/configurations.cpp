@@ -109,14 +109,11 @@ void Configurations::drop_exceeded(std::vector<Item>& items) const {
 }
 
 ConfigurationId Configurations::representative(ConfigurationId configuration, std::size_t most_bytes) {
-  std::vector<Item> items = nodes_[configuration].items;
-  bool other = false;
-  for (Item& item : items) {
-    const StateId state = automaton_.representative(item.state, most_bytes);
-    other |= state != item.state;
-    item.state = state;
-  }
-  return other ? find(std::move(items)) : configuration;
+  const std::vector<Item>& here = nodes_[configuration].items;
+  if (here.empty() || here.back().state < Automaton::kFirstCounted) return configuration;
+  std::vector<Item> items = here;
+  for (Item& item : items) item.state = automaton_.representative(item.state, most_bytes);
+  return items == here ? configuration : find(std::move(items));
 }
 
 // All bytes that nothing reads are known to lead nowhere as soon as one is asked for.

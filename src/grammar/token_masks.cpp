@@ -90,6 +90,7 @@ TokenMasks::TokenMasks(const Automaton& automaton, const Vocabulary& vocabulary,
     : vocabulary_(vocabulary),
       promise_(promise),
       state_masks_(state_masks),
+      scratch_(vocabulary.num_tokens),
       configurations_(automaton, promise == Promise::relation ? completion : nullptr) {}
 
 TokenMasks::Entry& TokenMasks::entry(ConfigurationId configuration) {
@@ -145,10 +146,11 @@ const TokenSet& TokenMasks::allowed(ConfigurationId configuration) {
   if (same != configuration) {
     mask = &allowed(same);
   } else {
-    TokenSet set(vocabulary_.num_tokens);
-    needs_completion() ? add_readable(set, vocabulary_.later, configuration) : add_by_states(set, configuration);
-    if (configurations_.accepting(configuration)) set.insert(vocabulary_.end);
-    mask = store(std::move(set));
+    std::ranges::fill(scratch_.words(), 0);
+    needs_completion() ? add_readable(scratch_, vocabulary_.later, configuration)
+                       : add_by_states(scratch_, configuration);
+    if (configurations_.accepting(configuration)) scratch_.insert(vocabulary_.end);
+    mask = store(scratch_);
   }
   entry(configuration).mask.store(mask, std::memory_order_release);
   return *mask;
@@ -215,14 +217,14 @@ ContextSet TokenMasks::find_contexts(const TokenTrie& trie, ConfigurationId conf
   return contexts;
 }
 
-const TokenSet* TokenMasks::store(TokenSet set) {
+const TokenSet* TokenMasks::store(const TokenSet& set) {
   const std::uint64_t hash = hash_of(set.words());
   const auto [first, last] = stored_.equal_range(hash);
   for (auto it = first; it != last; ++it) {
     if (std::ranges::equal(it->second->words(), set.words())) return it->second.get();
   }
   mask_memory_ += set.words().size_bytes() + 100;
-  return stored_.emplace(hash, std::make_unique<const TokenSet>(std::move(set)))->second.get();
+  return stored_.emplace(hash, std::make_unique<const TokenSet>(set))->second.get();
 }
 
 bool TokenMasks::explore(const Limits& limits) {

@@ -131,7 +131,7 @@ class TokenMasks {
   void add_readable(TokenSet& set, const TokenTrie& trie, ConfigurationId configuration);
   void add_by_states(TokenSet& set, ConfigurationId configuration);
   ContextSet find_contexts(const TokenTrie& trie, ConfigurationId configuration);
-  const TokenSet* store(TokenSet set);
+  const TokenSet* store(const TokenSet& set);
   bool ends_within(ConfigurationId configuration, std::size_t most_tokens);
   std::uint32_t search_end(ConfigurationId configuration, std::size_t most_tokens);
   TokenSet allowed_within(const TokenTrie& trie, ConfigurationId configuration, std::size_t budget);
@@ -147,6 +147,7 @@ class TokenMasks {
   Vocabulary vocabulary_;
   Promise promise_;
   StateMasks& state_masks_;
+  TokenSet scratch_;  // A mask is written there; most are known already.
   Configurations configurations_;
   StableList<Entry> entries_;         // Of each configuration.
   std::vector<ContextSet> contexts_;  // Of each configuration, or 0 if not known.

@@ -44,6 +44,10 @@ class Maker:
         return {name: self.value(depth - 1) for name in names}
 
     def counts(self, schema, least, most, limit=4):
+        if self.chance(0.15):  # So many that they are counted rather than written out.
+            schema[most] = self.random.randint(20, 60)
+            schema[least] = max(0, schema[most] - self.pick([0, 1, 5, 60]))
+            return
         if self.chance(0.4):
             schema[least] = self.random.randint(0, 2)
         if self.chance(0.4):
@@ -143,9 +147,15 @@ class Maker:
                 return self.pick(["2024-02-29", "2023-02-29", "2021-12-31"])
             if schema.get("format") == "ipv4":
                 return self.pick(["127.0.0.1", "1.2.3.256"])
+            if schema.get("maxLength", 0) > 4:
+                size = self.pick([schema.get("minLength", 0), schema["maxLength"]]) + self.pick([-1, 0, 0, 1])
+                return "".join(self.pick("aab1é\"\t") for _ in range(size))
             return self.pick(WORDS)
         if kind == "array":
             prefix = [self.like(part, depth - 1) for part in schema.get("prefixItems", [])]
+            if schema.get("maxItems", 0) > 4:
+                item = self.like(schema.get("items", True), depth - 1)
+                return prefix + [item] * (self.pick([schema["minItems"], schema["maxItems"]]) - len(prefix) + self.pick([-1, 0, 0, 1]))
             size = self.random.randint(schema.get("minItems", 0), schema.get("maxItems", 4) + 1) if \
                 schema.get("minItems", 0) <= schema.get("maxItems", 4) else 1
             rest = [self.like(schema.get("items", True), depth - 1) for _ in range(max(0, size - len(prefix)))]
