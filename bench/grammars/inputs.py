@@ -99,7 +99,7 @@ def chess(rng):
     return f"{turns} {rng.choice(['1-0', '0-1', '1/2-1/2'])}"
 
 
-TEXTS = {"json": lambda rng: json.dumps(json_value(rng, 4)), "order": lambda rng: json.dumps(order(rng)),
+TEXTS = {"json": lambda rng: json.dumps({words(rng, 1, 2): json_value(rng, 3) for _ in range(8)}), "order": lambda rng: json.dumps(order(rng)),
          "tree": lambda rng: json.dumps(tree(rng, 3)), "counted": lambda rng: json.dumps({"text": words(rng, 60, 120)}),
          "program": program, "chess": chess, "sentence": sentence}
 

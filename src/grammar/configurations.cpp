@@ -353,6 +353,7 @@ StackId Configurations::find_group(std::span<std::vector<Item>> group) {
     }
     work_ += returns.size();
     sort_unique(returns);
+    drop_exceeded(returns);
     check_size(returns.size());
     const std::vector<std::uint32_t> words = words_of(returns);
     key.push_back(static_cast<std::uint32_t>(returns.size()));
