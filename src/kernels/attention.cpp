@@ -305,6 +305,45 @@ void AttentionBackward(const AttentionSite& site, ConstMatrix q, ConstMatrix k, 
   });
 }
 
+// weights [block, columns] = softmax(q · kᵀ · scale) of a causal block.
+HWY_INLINE void block_weights(const Block& block, ConstMatrix q, const Panels& keys, float scale, Matrix weights) {
+  score(block, q, keys, weights);
+  for (std::size_t r = 0; r < block.size(); ++r) {
+    softmax_row(weights.row(r), block.readable(block.first + r + 1), block.columns(), scale);
+  }
+}
+
+void CausalAttention(ConstMatrix q, ConstMatrix k, ConstMatrix v, Matrix context, float* scratch) {
+  const std::size_t length = q.rows();
+  const AttentionMemory memory(scratch, length, q.cols());
+  const Panels keys = Panels::transposed(k, memory.transposed);
+  const Panels values = Panels::of(v, memory.panels);
+  const float scale = 1.0f / std::sqrt(static_cast<float>(q.cols()));
+  for_blocks(true, length, [&](const Block& block) SEMFUSE_LAMBDA {
+    block_weights(block, q, keys, scale, memory.dropped);
+    mix(block, memory.dropped, values, context);
+  });
+}
+
+void CausalAttentionBackward(ConstMatrix q, ConstMatrix k, ConstMatrix v, ConstMatrix d_context, Matrix d_q, Matrix d_k,
+                             Matrix d_v, float* scratch) {
+  const std::size_t length = q.rows();
+  const Panels read_keys = Panels::transposed(k, scratch);
+  const AttentionMemory memory(scratch + attention_panels(q.cols(), length), length, q.cols());
+  const Panels values = Panels::transposed(v, memory.transposed);
+  const Panels keys = Panels::of(k, memory.panels);
+  const float scale = 1.0f / std::sqrt(static_cast<float>(q.cols()));
+  for_blocks(true, length, [&](const Block& block) SEMFUSE_LAMBDA {
+    // The weights of the block again: keeping those of all blocks would take the square of the length.
+    block_weights(block, q, read_keys, scale, memory.dropped);
+    collect(block, memory.dropped, Panels::of(d_context.row_range(block.first, block.size()), memory.block), d_v);
+    score(block, d_context, values, memory.d_scores);
+    softmax_backward({}, block, memory.dropped, scale, memory.d_scores);
+    mix(block, memory.d_scores, keys, d_q);
+    collect(block, memory.d_scores, Panels::of(q.row_range(block.first, block.size()), memory.block), d_k);
+  });
+}
+
 }  // namespace
 }  // namespace HWY_NAMESPACE
 }  // namespace semfuse
@@ -317,6 +356,8 @@ HWY_EXPORT(AttentionForward);
 HWY_EXPORT(AttentionBackward);
 HWY_EXPORT(AttentionOverKeys);
 HWY_EXPORT(AttentionOverKeysBackward);
+HWY_EXPORT(CausalAttention);
+HWY_EXPORT(CausalAttentionBackward);
 
 void attention_forward(const AttentionSite& site, ConstMatrix q, ConstMatrix k, ConstMatrix v, Matrix weights,
                        Matrix context, float* scratch) {
@@ -338,6 +379,15 @@ void attention_over_keys_backward(const float* q, const float* keys, ConstMatrix
 void attention_backward(const AttentionSite& site, ConstMatrix q, ConstMatrix k, ConstMatrix v, ConstMatrix weights,
                         ConstMatrix d_context, Matrix d_q, Matrix d_k, Matrix d_v, float* scratch) {
   HWY_DYNAMIC_DISPATCH(AttentionBackward)(site, q, k, v, weights, d_context, d_q, d_k, d_v, scratch);
+}
+
+void causal_attention(ConstMatrix q, ConstMatrix k, ConstMatrix v, Matrix context, float* scratch) {
+  HWY_DYNAMIC_DISPATCH(CausalAttention)(q, k, v, context, scratch);
+}
+
+void causal_attention_backward(ConstMatrix q, ConstMatrix k, ConstMatrix v, ConstMatrix d_context, Matrix d_q,
+                               Matrix d_k, Matrix d_v, float* scratch) {
+  HWY_DYNAMIC_DISPATCH(CausalAttentionBackward)(q, k, v, d_context, d_q, d_k, d_v, scratch);
 }
 
 }  // namespace semfuse

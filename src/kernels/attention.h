@@ -71,4 +71,14 @@ void attention_over_keys_backward(const float* q, const float* keys, ConstMatrix
 void attention_backward(const AttentionSite& site, ConstMatrix q, ConstMatrix k, ConstMatrix v, ConstMatrix weights,
                         ConstMatrix d_context, Matrix d_q, Matrix d_k, Matrix d_v, float* scratch);
 
+// The same without weights that are kept: of a causal text, those of a block are computed, used and computed again in
+// backward, so that memory grows with the length and not with its square.
+constexpr std::size_t causal_attention_scratch(std::size_t length, std::size_t head_width) {
+  return attention_scratch(length, head_width) + attention_panels(head_width, length);
+}
+void causal_attention(ConstMatrix q, ConstMatrix k, ConstMatrix v, Matrix context, float* scratch);
+// From d_context to d_q, d_k, d_v, which may not overlap q, k, v.
+void causal_attention_backward(ConstMatrix q, ConstMatrix k, ConstMatrix v, ConstMatrix d_context, Matrix d_q,
+                               Matrix d_k, Matrix d_v, float* scratch);
+
 }  // namespace semfuse

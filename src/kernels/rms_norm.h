@@ -15,4 +15,8 @@ void rms_norm_backward(ConstMatrix d_y, ConstMatrix x, const float* weight, cons
 // y = weight ∘ (x - mean) / √(variance + epsilon) + bias, row by row; bias may be null. y may be x.
 void plain_layer_norm(ConstMatrix x, const float* weight, const float* bias, float epsilon, Matrix y);
 
+// d_x (+)= the gradient of x; mean and variance are computed again.
+void plain_layer_norm_backward(ConstMatrix d_y, ConstMatrix x, const float* weight, float epsilon, bool accumulate,
+                               Matrix d_x);
+
 }  // namespace semfuse

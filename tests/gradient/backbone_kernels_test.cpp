@@ -66,6 +66,36 @@ TEST(BackboneKernels, RmsNormHasItsGradient) {
   });
 }
 
+TEST(BackboneKernels, LayerNormHasItsGradient) {
+  for_each_instruction_set([] {
+    for (const std::size_t cols : {2, 7, 16, 37}) {
+      for (const bool accumulate : {false, true}) {
+        GuardedMatrix x(3, cols), d_y(3, cols), d_x(3, cols), weight(1, cols);
+        x.fill(UniformNumbers(1));
+        d_y.fill(UniformNumbers(2));
+        weight.fill(UniformNumbers(3));
+        d_x.fill([](std::size_t, std::size_t) { return 0.5f; });
+        plain_layer_norm_backward(d_y.view(), x.view(), weight.data(), 0.01f, accumulate, d_x.view());
+        for (std::size_t r = 0; r < 3; ++r) {
+          const auto gradient = complex_step(row_of(x.view(), r), row_of(d_y.view(), r), [&](const Row& row) {
+            const auto n = static_cast<double>(cols);
+            Complex mean = 0.0, squares = 0.0;
+            for (const Complex& v : row) mean += v / n;
+            for (const Complex& v : row) squares += (v - mean) * (v - mean);
+            Row out;
+            for (std::size_t j = 0; j < cols; ++j) {
+              out.push_back(static_cast<double>(weight(0, j)) * (row[j] - mean) /
+                            std::sqrt(squares / n + static_cast<double>(0.01f)));
+            }
+            return out;
+          });
+          for (std::size_t j = 0; j < cols; ++j) EXPECT_NEAR(d_x(r, j), (accumulate ? 0.5 : 0.0) + gradient[j], 5e-5);
+        }
+      }
+    }
+  });
+}
+
 TEST(BackboneKernels, SwigluHasItsGradients) {
   for_each_instruction_set([] {
     for (const std::size_t cols : {1, 19, 32}) {

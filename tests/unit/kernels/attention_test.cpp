@@ -122,6 +122,22 @@ void check(const AttentionSite& site, std::size_t length, std::size_t width, con
     ASSERT_LT(worst_difference(d_v.view(), at(twin.d_v)), sum_tolerance * 2.0);
     ASSERT_TRUE(weights.guards_intact() && scratch.guards_intact());
     ASSERT_TRUE(d_q.guards_intact() && d_k.guards_intact() && d_v.guards_intact());
+    if (!site.causal || site.dropout.active()) return;
+
+    // Without weights that are kept: the same bits.
+    GuardedMatrix more_scratch(1, causal_attention_scratch(length, width));
+    GuardedMatrix again(length, width), d_q2(length, width), d_k2(length, width), d_v2(length, width);
+    causal_attention(q, k, v, again.view(), more_scratch.data());
+    causal_attention_backward(q, k, v, d_context.view(), d_q2.view(), d_k2.view(), d_v2.view(), more_scratch.data());
+    ASSERT_TRUE(more_scratch.guards_intact());
+    for (std::size_t i = 0; i < length; ++i) {
+      for (std::size_t j = 0; j < width; ++j) {
+        ASSERT_EQ(again(i, j), context(i, j));
+        ASSERT_EQ(d_q2(i, j), d_q(i, j));
+        ASSERT_EQ(d_k2(i, j), d_k(i, j));
+        ASSERT_EQ(d_v2(i, j), d_v(i, j));
+      }
+    }
   });
 }
 
