@@ -14,6 +14,7 @@ struct Command {
   std::function<int()> run = nullptr;  // Returns the exit code; throws Error.
 };
 
+Command adapt_command(CommandLine& program);
 Command corpus_command(CommandLine& program);
 Command data_command(CommandLine& program);
 Command calibrate_command(CommandLine& program);

@@ -47,7 +47,7 @@ int run(int argc, char** argv, std::string& purpose) {
       sweep_command(program),    log_command(program),       verify_command(program),    export_command(program),
       tagger_command(program),   tokenize_command(program),  data_command(program),      lexicon_command(program),
       judge_command(program),    calibrate_command(program), steer_command(program),     arena_command(program),
-      import_command(program),   serve_command(program),     score_command(program)};
+      import_command(program),   adapt_command(program),     serve_command(program),     score_command(program)};
   if (const std::optional<std::string> text = program.parse(argc, argv, width, option_hint)) {
     Terminal(stdout).print(*text);
     return 0;

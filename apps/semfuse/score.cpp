@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 
+#include "backbone/adapted_model.h"
 #include "command.h"
 #include "core/thread_pool.h"
 #include "evaluation/text_score.h"
@@ -40,11 +41,13 @@ TextScore score(const ScoreFlags& options) {
         static_cast<TokenId>(parse_whole_number("--ids", id, 0, std::numeric_limits<TokenId>::max()).value_or(0)));
   }
   const std::string text = options.file ? read_text(*options.file) : options.text.value_or("");
-  if (ImportedModel::is_at(options.model)) {
-    const Backbone backbone(options.model);
+  const auto of_backbone = [&](const Backbone& backbone) {
     return ids.empty() ? score_text(backbone, text, window, threads) : score_ids(backbone, ids, window, threads);
-  }
+  };
+  if (ImportedModel::is_at(options.model)) return of_backbone(Backbone(options.model));
   const Checkpoint checkpoint = load_checkpoint(options.model);
+  // Nothing is asked for, so the adapter adds nothing.
+  if (const BackboneNetwork* network = adapted_network(checkpoint.model)) return of_backbone(network->backbone());
   return ids.empty() ? score_text(checkpoint.model, text, window) : score_ids(checkpoint.model, ids, window);
 }
 

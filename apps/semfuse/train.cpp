@@ -1,175 +1,16 @@
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <algorithm>
-#include <filesystem>
 #include <memory>
-#include <optional>
 
-#include "calibration_view.h"
 #include "command.h"
-#include "config/training_request.h"
-#include "core/thread_pool.h"
-#include "interrupt.h"
-#include "io/json_writer.h"
-#include "kernels/instruction_set.h"
-#include "processes.h"
-#include "run/checkpoint_store.h"
-#include "run/run_files.h"
-#include "run_view.h"
-#include "semfuse/error.h"
-#include "settings.h"
-#include "study_progress.h"
-#include "table_options.h"
-#include "text_evaluation.h"
+#include "training_command.h"
 
 namespace semfuse {
-namespace {
-
-struct TrainFlags {
-  TrainingRequest request;
-  TableFlags table;
-  std::optional<std::string> threads;
-  std::optional<std::string> instruction_set;
-  std::optional<std::string> out;
-  std::optional<std::string> resume;
-  std::optional<std::string> checkpoint_every;
-  std::optional<std::string> keep;
-  bool no_calibrate = false;
-  bool quiet = false;
-  bool json = false;
-};
-
-// Says what is read and found while an experiment comes of the request.
-Experiment resolved_experiment(const TrainFlags& options) {
-  TrainingRequest request = options.request;
-  request.table = options.table;
-  request.calibrate = !options.no_calibrate;
-  StudyProgress progress(options.quiet);
-  request.on_columns = [&](double done) {
-    progress.show("looking for knobs in the columns", done);
-    if (done >= 1.0) progress.clear();
-  };
-  request.on_note = [&](const std::string& note) {
-    if (!options.quiet) notify(printable(note));
-  };
-  return resolve(request);
-}
-
-TrainingRun make_run(const TrainFlags& options, std::size_t threads, std::shared_ptr<Exchange> exchange) {
-  constexpr std::uint64_t kMost = 1'000'000'000;
-  const TrainingRunOptions run_options = {
-      .threads = threads,
-      .checkpoint_every = parse_whole_number("--checkpoint-every", options.checkpoint_every, 1, kMost),
-      .keep = parse_whole_number("--keep", options.keep, 1, kMost),
-      .on_data = show_data_progress(options.quiet),
-      .exchange = std::move(exchange)};
-  if (options.resume) {
-    if (options.resume->empty()) throw Error("--resume is empty; name the folder of a run");
-    return TrainingRun::resume(*options.resume, run_options);
-  }
-  if (!options.out) throw Error("--out is required, or --resume to go on with a run; see `semfuse train --help`");
-  if (options.out->empty()) throw Error("--out is empty; name a folder for the run");
-  return TrainingRun(resolved_experiment(options), *options.out, run_options);
-}
-
-// "semfuse train --resume RUN", to be typed into a shell.
-std::string resume_command(std::string word) {
-  const std::string_view plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./=+,:@%";
-  if (word.find_first_not_of(plain) == word.npos) return "semfuse train --resume " + word;
-  for (std::size_t quote = word.find('\''); quote != word.npos; quote = word.find('\'', quote + 4)) {
-    word.replace(quote, 1, "'\\''");
-  }
-  return fmt::format("semfuse train --resume '{}'", word);
-}
-
-// Processes on one machine that nobody has given processors of their own share them.
-std::size_t threads_of(const TrainFlags& options, const Exchange& exchange) {
-  const std::size_t wanted = parse_threads(options.threads);
-  if (wanted > 0 || exchange.size() == 1) return thread_count(wanted);
-  const std::size_t usable = thread_count(0);
-  if (usable < static_cast<std::size_t>(::sysconf(_SC_NPROCESSORS_ONLN))) return usable;
-  std::size_t here = 0;
-  for (std::size_t rank = 0; rank < exchange.size(); ++rank) {
-    here += exchange.host(rank) == exchange.host(exchange.rank()) ? 1 : 0;
-  }
-  return std::max<std::size_t>(1, usable / here);
-}
-
-std::string how_to_go_on(const TrainingRun& run) {
-  return fmt::format("go on with `{}`", printable(resume_command(run.folder().string())));
-}
-
-RunOutcome trained(TrainingRun& run, const RunCallback& on_event) {
-  try {
-    return run.run(on_event);
-  } catch (const LostProcess& error) {
-    throw LostProcess(fmt::format("{}; {}", error.what(), how_to_go_on(run)), error.rank());
-  }
-}
-
-// One of several processes that is not the first: it computes and says nothing.
-int follow(TrainFlags options, std::shared_ptr<Exchange> exchange) {
-  options.quiet = true;
-  TrainingRun run = make_run(options, threads_of(options, *exchange), exchange);
-  if (run.finished()) return 0;
-  const InterruptGuard interrupt;
-  trained(run, [&](const RunEvent&) { return interrupt.signal() == 0; });
-  return 0;
-}
-
-int lead(const TrainFlags& options, const std::shared_ptr<Exchange>& exchange) {
-  const std::size_t threads = threads_of(options, *exchange);
-  TrainingRun run = make_run(options, threads, exchange);
-  if (run.finished()) {
-    const Json object = {{"run", run.folder().string()}, {"steps", run.total_steps()}, {"resumed", false}};
-    if (options.json) Terminal(stdout).print(object.dump() + '\n');
-    if (!options.quiet) {
-      Terminal(options.json ? stderr : stdout)
-          .print(fmt::format("{}: all {} steps are done, there is nothing to resume\n",
-                             printable(run.folder().string()), with_separators(run.total_steps())));
-    }
-    return 0;
-  }
-  std::string origin = options.request.config ? *options.request.config : preset_of(options.request);
-  if (options.resume) origin = RunFiles{run.folder()}.config().string();
-  RunView view(run, {.origin = origin,
-                     .threads = threads,
-                     .processes = exchange->size(),
-                     .quiet = options.quiet,
-                     .to_stderr = options.json});
-  const InterruptGuard interrupt;
-  const RunOutcome outcome = trained(run, [&](const RunEvent& event) {
-    view.show(event);
-    return interrupt.signal() == 0;
-  });
-  view.clear();
-  if (!outcome.finished) {
-    const std::string failure = outcome.not_saved.empty() ? ""
-                                                          : fmt::format("; {}, so going on begins at step {}",
-                                                                        outcome.not_saved, outcome.saved_step);
-    notify(fmt::format("stopped at step {} of {}; {}{}; {}", outcome.steps, run.total_steps(), printable(outcome.model),
-                       printable(failure), how_to_go_on(run)));
-    return interrupt.exit_code();
-  }
-  view.finish(outcome);
-  if (!options.no_calibrate) calibrate_labels(run, options.quiet, parse_threads(options.threads), options.json);
-  if (options.json) Terminal(stdout).print(outcome_json(run, outcome, view.seconds(), threads).dump() + '\n');
-  return 0;
-}
-
-int train(const TrainFlags& options) {
-  return run_in_processes([&](const std::shared_ptr<Exchange>& exchange) {
-    if (options.instruction_set) use_instruction_set(*options.instruction_set);
-    return exchange->rank() > 0 ? follow(options, exchange) : lead(options, exchange);
-  });
-}
-
-}  // namespace
 
 Command train_command(CommandLine& program) {
   CommandLine* app = program.add_subcommand("train", "Train a model on your own texts, or on the synthetic corpus");
-  const auto options = std::make_shared<TrainFlags>();
+  const auto options = std::make_shared<TrainingCommandOptions>();
+  options->command = "train";
   app->heading("What to train");
   CommandOption* preset = app->add_option("--preset", options->request.preset,
                                           fmt::format("A built-in experiment: {} (default: {})",
@@ -196,56 +37,14 @@ Command train_command(CommandLine& program) {
                                            "`synthetic`, `english`, `none` (default: as the "
                                            "preset says)")
                                ->type_name("FILE");
-  CommandOption* data =
-      app->add_option(
-             "--data", options->request.data,
-             "Texts of your own: .txt (one a line), .tsv, .csv or .jsonl, also .gz or .zst; several files too; or "
-             "`everyday`, the English sentences that semfuse carries")
-          ->type_name("FILE")
-          ->several();
-  CommandOption* val =
-      app->add_option("--val", options->request.val,
-                      "Texts to measure with (default: one in twenty of those of --data, the same ones every time)")
-          ->type_name("FILE")
-          ->several();
-  std::vector<CommandOption*> how = options->table.add_to(*app);
-  how.push_back(options->table.add_skip_bad(*app));
+  std::vector<CommandOption*> others = add_data_options(*app, *options);
   CommandOption* init =
       app->add_option(
              "--init", options->request.init,
              "Go on from the weights of this model, with other data or more epochs: what it is does not change")
           ->type_name("RUN");
-  app->heading("The run");
-  CommandOption* out =
-      app->add_option("--out", options->out,
-                      "Folder for the run, new or empty: model.safetensors, config.toml, log.jsonl, checkpoints")
-          ->type_name("RUN");
-  CommandOption* resume =
-      app->add_option("--resume", options->resume,
-                      "Go on with a run that was stopped, from its newest whole checkpoint; needs no other option")
-          ->type_name("RUN");
-  for (CommandOption* other : {out, preset, config, set, seed, held_out, lexicon, data, val, init})
-    resume->excludes(other);
-  for (CommandOption* other : how) resume->excludes(other);
-  app->add_option("--checkpoint-every", options->checkpoint_every,
-                  fmt::format("Steps from one checkpoint to the next (default: {})", CheckpointSettings().every))
-      ->type_name("N");
-  app->add_option("--keep", options->keep,
-                  fmt::format("Newest checkpoints to keep (default: {})", CheckpointSettings().keep))
-      ->type_name("N");
-  app->add_flag("--no-calibrate", options->no_calibrate,
-                "Keep no texts apart for a judge of labels, and do not calibrate their knobs at the end");
-  app->heading("");
-  app->add_option("--threads", options->threads,
-                  "Threads to compute with, of each process; the result is the same for any number (default: one for "
-                  "each processor)")
-      ->type_name("N");
-  app->add_option("--instruction-set", options->instruction_set,
-                  "Compute as a processor does that has no better one: AVX3, AVX2, ...; for the same bits on different "
-                  "machines")
-      ->type_name("NAME");
-  app->add_flag("--quiet", options->quiet, "Show no progress");
-  app->add_flag("--json", options->json, "Print one JSON object at the end; progress goes to standard error");
+  others.insert(others.end(), {preset, config, set, seed, held_out, lexicon, init});
+  add_run_options(*app, *options, others);
   app->footer(
       "Without --preset and --config the semfuse model is trained: causal, with an open vocabulary. Ctrl-C stops after "
       "the current step and "
@@ -264,7 +63,7 @@ Command train_command(CommandLine& program) {
       "  semfuse train --config run/config.toml --out again\n"
       "  semfuse train --resume run\n"
       "  mpirun -n 4 semfuse train --set training.grain=256 --out run\n");
-  return {.app = app, .purpose = "training this model", .run = [options] { return train(*options); }};
+  return {.app = app, .purpose = "training this model", .run = [options] { return run_training(*options); }};
 }
 
 }  // namespace semfuse

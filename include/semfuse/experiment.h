@@ -72,6 +72,16 @@ struct TextOptions {
   bool leading_blank = false;     // The first word of a text is the token that it is elsewhere.
 };
 
+// What is trained beside a frozen model, instead of a whole one.
+struct AdapterOptions {
+  // A model that `semfuse import` wrote (its folder or its file); empty: none, a whole model is trained. The keys of
+  // model are then the backbone's, but for knobs, gate and feature_head.
+  std::string backbone;
+  // Of the low-rank updates of attention and feed-forward; 0: the request enters at the embedding alone. Raise it if a
+  // knob does too little; each rank costs memory and time a token.
+  std::size_t rank = 8;
+};
+
 // As constructed: the paper's fusion model.
 struct Experiment {
   std::uint64_t seed = 111;  // Decides corpus, initial weights, order of sentences and dropout; below 2^63.
@@ -94,6 +104,7 @@ struct Experiment {
   // A model (a run folder or its file) whose weights training goes on from; empty: new ones. The keys of model and
   // features are then that model's.
   std::string init;
+  AdapterOptions adapter;
   ModelOptions model;
   TrainingOptions training;
 };

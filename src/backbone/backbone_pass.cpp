@@ -41,8 +41,11 @@ FeedActivation feed_activation(BackboneActivation activation) {
 
 }  // namespace
 
-BackbonePass::BackbonePass(const Backbone& backbone, std::size_t num_threads)
-    : backbone_(backbone), pool_(num_threads), rotary_(backbone.spec().head_width, backbone.spec().rotary_base) {}
+BackbonePass::BackbonePass(const Backbone& backbone, std::size_t num_threads, const AdapterWeights* adapter)
+    : backbone_(backbone),
+      adapter_(adapter),
+      pool_(num_threads),
+      rotary_(backbone.spec().head_width, backbone.spec().rotary_base) {}
 
 KeyValueCache BackbonePass::make_cache() const {
   const BackboneSpec& spec = backbone_.spec();
@@ -102,6 +105,60 @@ void BackbonePass::embed(std::span<const Row> rows, Matrix x) {
     backbone_.positions().decode(rows[i].position, position.data());
     for (std::size_t j = 0; j < x.cols(); ++j) x(i, j) += position[j];
   }
+}
+
+template <class Body>
+void BackbonePass::for_stated_blocks(const Body& body) {
+  if (stated_.size() == 1) {
+    body(stated_.front().first, stated_.front().count);
+    return;
+  }
+  pool_.run(stated_.size(), [&](std::size_t i, std::size_t) { body(stated_[i].first, stated_[i].count); });
+}
+
+void BackbonePass::fuse(std::span<const Row> rows, Matrix x) {
+  stated_.clear();
+  for (std::size_t i = 0; i < rows.size() && adapter_ != nullptr; ++i) {
+    if (rows[i].read->request.empty()) continue;
+    const bool goes_on =
+        !stated_.empty() && stated_.back().first + stated_.back().count == i && stated_.back().count < kRowsOfTask;
+    if (!goes_on) stated_.push_back({.first = i, .count = 0});
+    ++stated_.back().count;
+  }
+  if (stated_.empty()) return;
+  const AdapterShape& shape = adapter_->adapter().shape();
+  const Matrix joined = layer_workspace_.matrix(rows.size(), x.cols() + shape.num_fused());
+  const Matrix u = layer_workspace_.matrix(rows.size(), x.cols());
+  const Matrix gate = layer_workspace_.matrix(rows.size(), x.cols());
+  requests_ = joined.column_range(x.cols() + shape.num_features, shape.num_request_columns);
+  for (Matrix* numbers : {&narrow_.state, &narrow_.factor, &narrow_.mixed}) {
+    *numbers = layer_workspace_.matrix(rows.size(), shape.rank);
+  }
+  for_stated_blocks([&](std::size_t first, std::size_t count) {
+    for (std::size_t i = first; i < first + count; ++i) {
+      const BackboneRead& read = *rows[i].read;
+      assert(read.request.size() == shape.num_request_columns);
+      std::copy_n(x.row(i), x.cols(), joined.row(i));
+      if (shape.num_features > 0) {
+        std::copy_n(read.features.row(rows[i].index), shape.num_features, joined.row(i) + x.cols());
+      }
+      std::copy_n(read.request.data(), read.request.size(), requests_.row(i));
+    }
+    adapter_->fuse(joined.row_range(first, count), u.row_range(first, count), gate.row_range(first, count),
+                   x.row_range(first, count));
+  });
+}
+
+void BackbonePass::update(std::size_t layer, Adapter::Site site, ConstMatrix x, Matrix y) {
+  const Adapter::Update* added = stated_.empty() ? nullptr : adapter_->adapter().update(layer, site);
+  if (added == nullptr) return;
+  for_stated_blocks([&](std::size_t first, std::size_t count) {
+    const AdapterWeights::Narrow narrow = {.state = narrow_.state.row_range(first, count),
+                                           .factor = narrow_.factor.row_range(first, count),
+                                           .mixed = narrow_.mixed.row_range(first, count)};
+    adapter_->add_update(*added, x.row_range(first, count), requests_.row_range(first, count), narrow,
+                         y.row_range(first, count));
+  });
 }
 
 void BackbonePass::attend(std::span<const Row> rows, std::size_t layer, Matrix q, Matrix k, Matrix v, Matrix context) {
@@ -175,6 +232,7 @@ Matrix BackbonePass::run_layers(std::span<const Row> rows) {
   const Matrix gate = layer_workspace_.matrix(n, spec.hidden_width);
   const bool gated = spec.activation == BackboneActivation::swiglu;
   embed(rows, x);
+  fuse(rows, x);
   const auto norm = [&](const NormWeights& weights) {
     for_row_blocks(n, [&](std::size_t first, std::size_t count) { normalise(x, weights, first, count, normed); });
   };
@@ -187,6 +245,8 @@ Matrix BackbonePass::run_layers(std::span<const Row> rows) {
     const BackboneLayer& layer = backbone_.layers()[i];
     norm(layer.attention_norm);
     multiply(normed, std::array{Product{&layer.query, q}, Product{&layer.key, k}, Product{&layer.value, v}});
+    update(i, Adapter::Site::query, normed, q);
+    update(i, Adapter::Site::value, normed, v);
     attend(rows, i, q, k, v, context);
     multiply(context, std::array{Product{&layer.output, branch}});
     add_branch();
@@ -196,6 +256,7 @@ Matrix BackbonePass::run_layers(std::span<const Row> rows) {
     } else {
       multiply(normed, std::array{Product{&layer.up, up}});
     }
+    update(i, Adapter::Site::up, normed, up);
     for_row_blocks(n, [&](std::size_t first, std::size_t count) {
       if (gated) {
         swiglu_forward(gate.row_range(first, count), up.row_range(first, count));
@@ -204,6 +265,7 @@ Matrix BackbonePass::run_layers(std::span<const Row> rows) {
       }
     });
     multiply(up, std::array{Product{&layer.down, branch}});
+    update(i, Adapter::Site::down, up, branch);
     add_branch();
   }
   return x;
@@ -226,7 +288,7 @@ Matrix BackbonePass::run(std::span<const BackboneRead> reads) {
     for (std::size_t t = 0; t < read.tokens.size(); ++t) {
       assert(read.tokens[t] >= 0 && static_cast<std::size_t>(read.tokens[t]) < spec.vocab_size);
       if (t + read.num_wanted >= read.tokens.size()) wanted.push_back(rows.size());
-      rows.push_back({&read, before + t, read.tokens[t]});
+      rows.push_back({&read, before + t, read.tokens[t], t});
     }
     read.cache->set_length(length);
   }

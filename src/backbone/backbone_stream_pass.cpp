@@ -8,14 +8,23 @@
 
 namespace semfuse {
 
-namespace {
+BackboneStreamPass::BackboneStreamPass(const Backbone& backbone, std::size_t num_threads, const AdapterWeights* adapter)
+    : backbone_(backbone),
+      num_features_(adapter != nullptr ? adapter->adapter().shape().num_features : 0),
+      pass_(backbone, num_threads, adapter) {}
 
-constexpr float kNever = -1e30f;  // A logit; rules and guidance want finite ones.
-
-}  // namespace
-
-BackboneStreamPass::BackboneStreamPass(const Backbone& backbone, std::size_t num_threads)
-    : backbone_(backbone), pass_(backbone, num_threads) {}
+std::size_t BackboneStreamPass::num_known(const TokenStream& stream, std::size_t skipped, std::size_t most) const {
+  const std::size_t num_features = stream.request.empty() ? 0 : num_features_;  // Nobody reads them else.
+  const auto is_same = [&](std::size_t t) {
+    const auto row = [&](const std::vector<float>& features) { return features.data() + t * num_features; };
+    return stream.tokens[t] == stream.computed_tokens[t] &&
+           (num_features == 0 ||
+            std::equal(row(stream.features), row(stream.features) + num_features, row(stream.computed_features)));
+  };
+  std::size_t known = 0;
+  while (known < most && is_same(skipped + known)) ++known;
+  return known;
+}
 
 bool BackboneStreamPass::reads_begin(const TokenStream& stream) const {
   const bool nothing_else = stream.num_shared <= 1;  // No prompt.
@@ -41,15 +50,21 @@ Matrix BackboneStreamPass::run(std::span<TokenStream* const> streams) {
     const std::size_t count = stream.tokens.size() - skipped;
     assert(count > stream.num_guesses);
     const std::size_t most = std::min(stream.cache.length(), count - 1 - stream.num_guesses);
-    std::size_t known = 0;
-    while (known < most && stream.tokens[skipped + known] == stream.computed_tokens[skipped + known]) ++known;
+    const std::size_t known = num_known(stream, skipped, most);
     for (std::size_t t = skipped + known; t < stream.tokens.size(); ++t) tokens_[i].push_back(own_id(stream.tokens[t]));
     stream.cache.set_length(known);
-    reads.push_back({.cache = &stream.cache, .tokens = tokens_[i], .num_wanted = stream.num_guesses + 1});
+    reads.push_back({.cache = &stream.cache,
+                     .tokens = tokens_[i],
+                     .num_wanted = stream.num_guesses + 1,
+                     .request = stream.request});
+    if (num_features_ == 0 || stream.request.empty()) continue;
+    const std::size_t first = skipped + known;
+    reads.back().features = {stream.features.data() + first * num_features_, tokens_[i].size(), num_features_};
   }
   const Matrix own = pass_.run(reads);
   for (TokenStream* stream : streams) {
     stream->computed_tokens = stream->tokens;
+    if (num_features_ > 0) stream->computed_features = stream->features;
     stream->num_unchanged = 0;
     stream->num_certain = stream->tokens.size() - stream->num_guesses;
   }
@@ -59,12 +74,12 @@ Matrix BackboneStreamPass::run(std::span<TokenStream* const> streams) {
   for (std::size_t r = 0; r < own.rows(); ++r) {
     float* row = logits.row(r);
     std::copy_n(own.row(r), own.cols(), row + kFirstBackboneToken);
-    row[Vocabulary::kPad] = row[Vocabulary::kBos] = row[Vocabulary::kEos] = kNever;
+    row[Vocabulary::kPad] = row[Vocabulary::kBos] = row[Vocabulary::kEos] = kNeverLogit;
     ends.clear();
     for (const TokenId id : spec.eos) ends.push_back(own(r, static_cast<std::size_t>(id)));
     if (ends.empty()) continue;
     row[Vocabulary::kEos] = ends.size() == 1 ? ends.front() : log_sum_exp(ends.data(), ends.size());
-    for (const TokenId id : spec.eos) row[kFirstBackboneToken + id] = kNever;
+    for (const TokenId id : spec.eos) row[kFirstBackboneToken + id] = kNeverLogit;
   }
   return logits;
 }

@@ -7,8 +7,8 @@
 #include <unordered_set>
 #include <utility>
 
+#include "backbone/adapted_model.h"
 #include "backbone/backbone_stream_pass.h"
-#include "kernels/grouped_attention.h"
 #include "model/model_access.h"
 #include "semfuse/error.h"
 #include "text/foreign_parts.h"
@@ -17,28 +17,6 @@
 namespace semfuse {
 
 namespace {
-
-class BackboneNetwork : public PretrainedNetwork {
- public:
-  explicit BackboneNetwork(const std::filesystem::path& path) : backbone_(path) {}
-
-  const Backbone& backbone() const { return backbone_; }
-
-  std::size_t parameter_count() const override { return backbone_.parameter_count(); }
-  std::size_t context() const override {
-    return backbone_.spec().context + (backbone_.spec().adds_bos ? 0 : 1);  // <bos> counts, read or not.
-  }
-  bool begins_texts() const override { return backbone_.spec().bos || !backbone_.spec().eos.empty(); }
-  KeyValueCache empty_cache() const override {
-    return {backbone_.spec().num_layers, backbone_.spec().key_width(), kGroupedKeyBlock};
-  }
-  std::unique_ptr<StreamPass> open_pass(std::size_t num_threads) const override {
-    return std::make_unique<BackboneStreamPass>(backbone_, num_threads);
-  }
-
- private:
-  Backbone backbone_;
-};
 
 // The file's tokenizer with the ids of a LanguageModel, and with all of the model's tokens.
 Tokenizer shifted_tokenizer(const Tokenizer& tokenizer, std::size_t vocab_size, const std::string& origin) {
@@ -92,24 +70,20 @@ Vocabulary vocabulary_of(std::size_t vocab_size, const Tokenizer* shifted) {
 
 }  // namespace
 
-LanguageModel load_imported(const std::filesystem::path& path) {
-  auto network = std::make_shared<const BackboneNetwork>(path);
-  const Backbone& backbone = network->backbone();
+BackboneTokens tokens_of(const Backbone& backbone) {
   const BackboneSpec& spec = backbone.spec();
-  ModelOptions options;
-  options.width = spec.model_width;
-  options.layers = spec.num_layers;
-  options.heads = spec.num_heads;
-  options.feed_forward = spec.hidden_width;
-  options.dropout = 0.0;
-  options.attention = AttentionMask::causal;
-  options.norm = NormPlace::pre;
-  options.fusion = options.gate = false;
   std::optional<Tokenizer> tokenizer;
   if (backbone.tokenizer() != nullptr) {
     tokenizer = shifted_tokenizer(*backbone.tokenizer(), spec.vocab_size, backbone.origin());
   }
   Vocabulary vocabulary = vocabulary_of(spec.vocab_size, tokenizer ? &*tokenizer : nullptr);
+  return {.vocabulary = std::move(vocabulary), .tokenizer = std::move(tokenizer)};
+}
+
+LanguageModel load_imported(const std::filesystem::path& path) {
+  auto network = std::make_shared<const BackboneNetwork>(path);
+  const ModelOptions options = options_of(network->backbone().spec());
+  auto [vocabulary, tokenizer] = tokens_of(network->backbone());
   return ModelAccess::pretrained(options, std::move(vocabulary), std::move(tokenizer), std::move(network));
 }
 

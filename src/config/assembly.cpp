@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "backbone/adapted_model.h"
 #include "config/data_tables.h"
 #include "config/feature_sources.h"
 #include "config/memory_need.h"
@@ -14,6 +15,7 @@
 #include "features/feature_bank_access.h"
 #include "features/text_labels.h"
 #include "judge/soft_labels.h"
+#include "model/model_access.h"
 #include "semfuse/error.h"
 #include "semfuse/synthetic_corpus.h"
 
@@ -98,6 +100,12 @@ std::shared_ptr<const WordVectors> vectors_of(const Experiment& experiment, cons
   }
 }
 
+// Texts are read as the model reads them.
+void give_tokens(const LanguageModel& model, PreparationOptions& options) {
+  options.given = *model.tokenizer();
+  if (adapted_network(model) != nullptr) options.given_vocabulary = model.vocabulary();
+}
+
 constexpr const char* kNoTokenizer =
     "the model has no tokenizer, so it reads no files; name a model that was trained on some";
 
@@ -106,6 +114,37 @@ void copy_weights(const LanguageModel& from, LanguageModel& to) {
     throw Error("the model to go on from knows other words than these data have; name one that was trained on such");
   }
   for (const NamedParameter& parameter : from.parameters()) to.set_parameter(parameter.name, parameter.values);
+}
+
+// The adapter's first weights; what the backbone takes of memory is checked before.
+LanguageModel new_adapted_model(const Experiment& experiment, const FeatureBank& bank) {
+  const BackboneFile file = describe_backbone(experiment.adapter.backbone);
+  constexpr double kBytesOfNumber = 8.0;  // FrozenMaps.
+  LanguageModel model = adapted_model(file, experiment.model, bank, experiment.adapter.rank);
+  const BackboneNetwork& network = *adapted_network(model);
+  require_memory(kBytesOfNumber * static_cast<double>(network.backbone().parameter_count()), "training this adapter",
+                 "take a smaller model");
+  ModelAccess::change_weights(
+      model, [&](ParameterBlock& weights) { weights = network.adapter()->initial_weights(experiment.seed); });
+  return model;
+}
+
+// What a model with an adapter is trained on and measured with.
+Assembly assemble_adapter(const Experiment& experiment, const FeatureBank& bank, std::size_t threads,
+                          const DataProgress& on_progress) {
+  if (experiment.data.kind != DataKind::files) {
+    throw Error("adapter.backbone is for texts of one's own, and data.kind is \"synthetic\"; set it to \"files\"");
+  }
+  LanguageModel model = new_adapted_model(experiment, bank);
+  PreparationOptions options = preparation_of(experiment, bank, threads, on_progress);
+  give_tokens(model, options);
+  const PreparedData prepared = prepare(options);
+  const std::size_t max_length = experiment.data.max_length;
+  return {.data = data_of(prepared, experiment.data),
+          .model = std::move(model),
+          .training = experiment.training,
+          .trainer_options = {.seed = experiment.seed, .threads = threads, .max_length = max_length},
+          .evaluation = {.held_out = {}, .count_end = false, .max_length = max_length, .threads = threads}};
 }
 
 }  // namespace
@@ -126,6 +165,7 @@ Assembly assemble(const Experiment& experiment, std::size_t threads, const DataP
   require_memory(memory_need(experiment), "this training", "make the model or the corpus smaller");
   const FeatureBank bank = init != nullptr ? init->feature_bank() : make_feature_bank(experiment);
   const TextLabels checked_knobs(experiment.model.knobs, bank);  // Throws for shares of what is no feature.
+  if (!experiment.adapter.backbone.empty()) return assemble_adapter(experiment, bank, threads, on_progress);
   if (experiment.data.kind == DataKind::files) {
     PreparationOptions options = preparation_of(experiment, bank, threads, on_progress);
     if (init != nullptr) {
@@ -172,13 +212,14 @@ ExperimentData validation_data(const Experiment& experiment, const LanguageModel
   options.feature_rows = model.options().fusion;
   options.knobs = model.options().knobs;
   // A model that training went on from kept its tokenizer.
-  if (options.train.empty() || !experiment.init.empty()) options.given = *model.tokenizer();
+  if (options.train.empty() || !experiment.init.empty() || adapted_network(model) != nullptr)
+    give_tokens(model, options);
   if (options.train.empty()) options.held_out.clear();  // Other texts are measured as they are,
   if (options.train.empty()) options.knobs.clear();     // Texts that the model is only measured on need no labels.
   PreparedData prepared = prepare(options);
   // Files that changed may make another tokenizer.
   if (prepared.tokenizer.to_json() != model.tokenizer()->to_json()) {
-    options.given = *model.tokenizer();
+    give_tokens(model, options);
     prepared = prepare(options);
   }
   return data_of(prepared, experiment.data);
@@ -194,7 +235,7 @@ ExperimentData labelled_data(const DataOptions& data, const LanguageModel& model
   experiment.model = model.options();
   experiment.model.knobs = {knob};
   PreparationOptions options = preparation_of(experiment, model.feature_bank(), threads, on_progress);
-  options.given = *model.tokenizer();
+  give_tokens(model, options);
   PreparedData prepared = prepare(options);
   prepared.report.val_left_out = 0;
   return data_of(prepared, experiment.data);

@@ -191,6 +191,9 @@ Experiment load_experiment(const std::filesystem::path& path) {
     experiment.vectors = std::filesystem::absolute(path.parent_path() / experiment.vectors).lexically_normal().string();
   }
   if (!experiment.init.empty()) experiment.init = (path.parent_path() / experiment.init).string();
+  if (std::string& backbone = experiment.adapter.backbone; !backbone.empty()) {
+    backbone = std::filesystem::absolute(path.parent_path() / backbone).lexically_normal().string();
+  }
   for (std::vector<std::string>* files : {&experiment.data.train, &experiment.data.val}) {
     for (std::string& file : *files) {
       if (find_builtin_corpus(file) != nullptr) continue;

@@ -231,6 +231,11 @@ std::vector<Key> make_keys() {
       number("features", "exclamation_nudge", {'[', 0, 1, ']'}, SEMFUSE_FIELD(features.exclamation_nudge),
              "Added to every strength when the sentence ends in \"!\"; the paper's bank only."),
 
+      text("adapter", "backbone", SEMFUSE_FIELD(adapter.backbone),
+           "An imported model that stays as it is; what is trained is beside it."),
+      whole_number("adapter", "rank", 0, 256, SEMFUSE_FIELD(adapter.rank),
+                   "Of the low-rank updates of attention and feed-forward; 0: requests enter at the embedding alone."),
+
       whole_number("model", "width", 2, kMaxWidth, SEMFUSE_FIELD(model.width),
                    "Size of a token's vector; even and a multiple of heads."),
       whole_number("model", "layers", 1, 1024, SEMFUSE_FIELD(model.layers), "Encoder layers."),
@@ -310,6 +315,7 @@ std::vector<Key> make_keys() {
 
 bool Key::matters(const Experiment& experiment) const {
   if (name == "init") return !experiment.init.empty();
+  if (section == "adapter") return !experiment.adapter.backbone.empty();
   if (name == "declaration" || name == "tagger") return experiment.features.bank == FeatureSet::natural;
   const bool files = experiment.data.kind == DataKind::files;
   if (name == "soft_labels") return files;

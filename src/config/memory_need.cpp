@@ -47,7 +47,8 @@ double data_bytes(const Experiment& experiment, std::size_t num_features) {
 }  // namespace
 
 double memory_need(const Experiment& experiment) {
-  constexpr std::size_t kManyFeatures = 128;  // Of natural text; how many is known when they are made.
+  if (!experiment.adapter.backbone.empty()) return 0.0;  // The backbone says it.
+  constexpr std::size_t kManyFeatures = 128;             // Of natural text; how many is known when they are made.
   const bool natural = experiment.features.bank == FeatureSet::natural;
   const std::size_t num_features = !experiment.model.fusion ? 0
                                    : natural                ? kManyFeatures

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <string_view>
 
+#include "backbone/adapted_model.h"
 #include "config/data_tables.h"
 #include "config/feature_sources.h"
 #include "config/key_options.h"
@@ -16,7 +18,8 @@
 namespace semfuse {
 namespace {
 
-constexpr const char* kTextPreset = "text";  // Of a person's own texts.
+constexpr const char* kTextPreset = "text";        // Of a person's own texts,
+constexpr const char* kAdapterPreset = "adapter";  // beside an imported model.
 
 // A run can then be gone on with from any folder.
 std::vector<std::string> absolute(const std::vector<std::string>& files) {
@@ -43,10 +46,51 @@ bool makes_knobs(const TrainingRequest& request, const Experiment& experiment) {
          asked && !says(request, "model.knobs");
 }
 
+// Few texts are read often enough for an adapter to learn of them; a single knob is always stated.
+void fit_adapter_to_data(const TrainingRequest& request, Experiment& experiment) {
+  constexpr std::uint64_t kFewestSteps = 600;
+  constexpr std::uint64_t kMostAdapterEpochs = 100;
+  TrainingOptions& training = experiment.training;
+  if (experiment.model.knobs.size() == 1 && !says(request, "training.knob_share")) training.knob_share = 1.0;
+  if (says(request, "training.epochs") || says(request, "training.steps")) return;
+  const std::uint64_t texts = std::max<std::uint64_t>(1, estimated_size(experiment.data).texts);
+  const std::uint64_t wanted = (kFewestSteps * training.batch + texts - 1) / texts;
+  training.epochs = std::max<std::size_t>(training.epochs, std::min(wanted, kMostAdapterEpochs));
+}
+
+// What the model is, the backbone says.
+void use_backbone(const TrainingRequest& request, Experiment& experiment) {
+  for (const std::string& setting : request.settings) {
+    const auto is_free = [&](const char* key) { return setting.starts_with(key); };
+    if (!setting.starts_with("model.") || is_free("model.knobs") || is_free("model.gate") ||
+        is_free("model.feature_head")) {
+      continue;
+    }
+    throw Error(fmt::format("--set {}: the backbone says what the model is; leave it out", setting));
+  }
+  const Backbone backbone(experiment.adapter.backbone);
+  ModelOptions model = options_of(backbone.spec());
+  model.fusion = true;
+  model.gate = experiment.model.gate;
+  model.feature_head = experiment.model.feature_head;
+  model.knobs = experiment.model.knobs;
+  experiment.model = model;
+  experiment.training.count_end = false;
+  // <bos> is read and <eos> is not.
+  experiment.data.max_length = std::min(experiment.data.max_length, backbone.spec().context + 1);
+}
+
+void require_knobs(const Experiment& experiment) {
+  if (!experiment.model.knobs.empty()) return;
+  throw Error(
+      "an adapter is for knobs, and the data have no column that could be one; name a file with labels, or say what "
+      "texts show with --set model.knobs");
+}
+
 // The preset for texts of one's own knows no file, so what depends on how many texts there are follows from the file,
 // unless somebody says it.
 void fit_to_data(const TrainingRequest& request, Experiment& experiment) {
-  if (request.data.empty() || request.preset || request.config || request.init) return;
+  if (request.data.empty() || request.preset || request.config || request.init || request.backbone) return;
   const DataFit fit = fit_for(estimated_size(experiment.data), experiment.training, experiment.data.max_length);
   const bool needs_words = experiment.model.output_features || experiment.model.open_vocabulary;
   if (!says(request, "text.tokenizer") && !says(request, "text.vocabulary") && !needs_words) {
@@ -84,7 +128,8 @@ void hold_out(const TrainingRequest& request, Experiment& experiment) {
 }  // namespace
 
 std::string preset_of(const TrainingRequest& request) {
-  return request.preset.value_or(request.data.empty() ? TrainingRequest::kDefaultPreset : kTextPreset);
+  const char* usual = request.backbone ? kAdapterPreset : kTextPreset;
+  return request.preset.value_or(request.data.empty() ? TrainingRequest::kDefaultPreset : usual);
 }
 
 Experiment resolve(const TrainingRequest& request) {
@@ -105,7 +150,14 @@ Experiment resolve(const TrainingRequest& request) {
                         setting));
     }
   }
+  if (request.backbone) {
+    if (request.backbone->empty()) throw Error("the model is empty; name what `semfuse import` wrote");
+    experiment.adapter.backbone = std::filesystem::absolute(*request.backbone).lexically_normal().string();
+  }
   apply_settings(experiment, request.settings);
+  set_from_option(experiment, "--rank", "adapter.rank", request.rank);
+  const bool is_adapter = !experiment.adapter.backbone.empty();
+  if (is_adapter) use_backbone(request, experiment);
   set_from_option(experiment, "--seed", "seed", request.seed);
   hold_out(request, experiment);
   if (vector_source(experiment) == VectorSource::file) experiment.vectors = absolute({experiment.vectors}).front();
@@ -127,6 +179,8 @@ Experiment resolve(const TrainingRequest& request) {
     }
     validate(experiment);
   }
+  if (is_adapter) require_knobs(experiment);
+  if (is_adapter && !request.config) fit_adapter_to_data(request, experiment);
   keep_judge_texts(request, experiment);
   return experiment;
 }

@@ -24,6 +24,8 @@ struct TrainingRequest {
   std::vector<std::string> data;  // Files of texts.
   std::vector<std::string> val;
   std::optional<std::string> init;
+  std::optional<std::string> backbone;  // An imported model that an adapter is trained for.
+  std::optional<std::string> rank;
   TableChoice table;      // How the files are read.
   bool calibrate = true;  // Texts are kept apart for a judge of labels.
 

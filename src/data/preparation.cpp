@@ -114,7 +114,8 @@ class Preparation {
       fs::create_directory(folder / kHeldOutFolder);
       held_out.emplace(folder / kHeldOutFolder, num_features, options_.knobs, tokenizer.size(), files, num_soft);
     }
-    TextEncoderOptions encoding = {.max_length = options_.max_length,
+    TextEncoderOptions encoding = {.vocabulary = options_.given_vocabulary,
+                                   .max_length = options_.max_length,
                                    .cut = options_.cut,
                                    .skip_bad = options_.skip_bad,
                                    .val_share = options_.val.empty() ? options_.val_share : 0.0,

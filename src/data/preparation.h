@@ -31,7 +31,8 @@ struct PreparationOptions {
   TokenizerKind tokenizer = TokenizerKind::words;
   std::size_t vocabulary = 8000;
   bool leading_blank = false;
-  std::optional<Tokenizer> given;  // Take this one instead of making one.
+  std::optional<Tokenizer> given;                             // Take this one instead of making one.
+  std::optional<Vocabulary> given_vocabulary = std::nullopt;  // Its tokens, if it is an imported model's.
   std::vector<Knob> knobs;
   // Makes what gives the texts soft labels; called if they are not prepared already. Empty: they have none.
   std::function<SoftLabels()> soft_labels = {};

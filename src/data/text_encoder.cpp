@@ -43,7 +43,9 @@ class TextEncoder::BorrowedMemory {
 };
 
 TextEncoder::TextEncoder(Tokenizer tokenizer, TextEncoderOptions options)
-    : tokenizer_(std::move(tokenizer)), vocabulary_(tokenizer_.vocabulary()), options_(std::move(options)) {
+    : tokenizer_(std::move(tokenizer)),
+      vocabulary_(options.vocabulary ? *std::move(options.vocabulary) : tokenizer_.vocabulary()),
+      options_(std::move(options)) {
   if (options_.bank != nullptr && options_.feature_rows && options_.bank->size() > 0) {
     features_.emplace(*options_.bank, vocabulary_, &tokenizer_);
   }

@@ -20,6 +20,7 @@ namespace semfuse {
 using SoftLabels = std::function<void(std::string_view text, std::span<float> values)>;
 
 struct TextEncoderOptions {
+  std::optional<Vocabulary> vocabulary = std::nullopt;  // Of a tokenizer that cannot say its own: an imported one.
   std::size_t max_length = 128;
   bool cut = false;
   bool skip_bad = false;

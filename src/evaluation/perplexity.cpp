@@ -5,7 +5,9 @@
 #include <limits>
 #include <numbers>
 
+#include "backbone/adapted_model.h"
 #include "core/nearest_word.h"
+#include "evaluation/adapted_perplexity.h"
 #include "evaluation/corpus_pass.h"
 #include "kernels/softmax.h"
 #include "model/model_access.h"
@@ -91,6 +93,9 @@ Evaluation evaluate(const LanguageModel& model, std::span<const Sentence> senten
 }
 
 Evaluation evaluate(const LanguageModel& model, const Dataset& dataset, const EvaluationOptions& options) {
+  if (const BackboneNetwork* network = adapted_network(model)) {
+    return evaluate_adapted(model, *network, dataset, options);
+  }
   const std::vector<bool> held_out = held_out_flags(model.vocabulary(), options.held_out);
   const std::size_t num_features = ModelAccess::network(model).num_features();
   Sums total;

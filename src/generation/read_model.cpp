@@ -37,7 +37,9 @@ const InferenceWeights& ReadModel::weights() const {
 }
 
 std::unique_ptr<StreamPass> ReadModel::open_pass(std::size_t prefix_bytes) const {
-  if (const PretrainedNetwork* network = ModelAccess::pretrained(model_)) return network->open_pass(threads_);
+  if (const PretrainedNetwork* network = ModelAccess::pretrained(model_)) {
+    return network->open_pass(threads_, ModelAccess::weights(model_));
+  }
   return std::make_unique<IncrementalPass>(*weights_, prefix_bytes);
 }
 

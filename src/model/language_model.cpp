@@ -157,16 +157,20 @@ LanguageModel ModelAccess::unfilled(const ModelOptions& options, Vocabulary voca
 
 LanguageModel ModelAccess::pretrained(const ModelOptions& options, Vocabulary vocabulary,
                                       std::optional<Tokenizer> tokenizer,
-                                      std::shared_ptr<const PretrainedNetwork> network) {
+                                      std::shared_ptr<const PretrainedNetwork> network, FeatureBank bank) {
   const std::size_t vocab_size = vocabulary.size();
   std::unique_ptr<LanguageModel::State> state(new LanguageModel::State{.options = options,
                                                                        .vocabulary = std::move(vocabulary),
-                                                                       .bank = FeatureBank(Lexicon({})),
+                                                                       .bank = std::move(bank),
                                                                        .tokenizer = std::move(tokenizer),
                                                                        .network = std::nullopt,
                                                                        .weights = {},
                                                                        .seen = std::vector<bool>(vocab_size, true),
                                                                        .pretrained = std::move(network)});
+  if (const ParameterLayout* beside = state->pretrained->layout()) {
+    state->weights = ParameterBlock(*beside);
+    state->features.emplace(state->bank, state->vocabulary, state->tokenizer ? &*state->tokenizer : nullptr);
+  }
   return LanguageModel(std::move(state));
 }
 
@@ -175,7 +179,14 @@ const PretrainedNetwork* ModelAccess::pretrained(const LanguageModel& model) {
 }
 
 std::size_t ModelAccess::num_features(const LanguageModel& model) {
-  return model.state_->network ? model.state_->network->num_features() : 0;
+  return model.state_->network ? model.state_->network->num_features() : model.state_->pretrained->num_features();
+}
+
+const ParameterLayout& ModelAccess::layout(const LanguageModel& model) {
+  if (model.state_->network) return model.state_->network->layout();
+  const ParameterLayout* beside = model.state_->pretrained->layout();
+  if (beside == nullptr) refuse_pretrained();
+  return *beside;
 }
 
 KeyValueCache ModelAccess::empty_cache(const LanguageModel& model) {
@@ -200,6 +211,7 @@ const TokenFeatures& ModelAccess::features(const LanguageModel& model) {
 void ModelAccess::change_weights(LanguageModel& model, const std::function<void(ParameterBlock&)>& change) {
   LanguageModel::State& state = *model.state_;
   change(state.weights);
+  if (!state.network) return;
   if (const auto& layer = network(model).memberships()) state.bank.set_memberships(layer->memberships(state.weights));
 }
 
@@ -226,14 +238,14 @@ std::size_t LanguageModel::parameter_count() const {
 
 std::vector<NamedParameter> LanguageModel::parameters() const {
   std::vector<NamedParameter> result;
-  for (const ParameterInfo& info : ModelAccess::network(*this).layout().entries()) {
+  for (const ParameterInfo& info : ModelAccess::layout(*this).entries()) {
     result.push_back({.name = info.name, .shape = info.shape, .values = {state_->weights.vector(info), info.size}});
   }
   return result;
 }
 
 void LanguageModel::set_parameter(std::string_view name, std::span<const float> values) {
-  const ParameterInfo* info = ModelAccess::network(*this).layout().find(name);
+  const ParameterInfo* info = ModelAccess::layout(*this).find(name);
   if (!info) throw Error(fmt::format("the model has no parameter \"{}\"; parameters() lists them", name));
   if (values.size() != info->size) {
     throw Error(fmt::format("parameter \"{}\" takes {} values, got {}", name, info->size, values.size()));

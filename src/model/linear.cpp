@@ -100,6 +100,10 @@ void PackedWeights::forward(const Linear& linear, ConstMatrix x, Matrix y, bool 
   entry.map.forward(x, y, {.bias = entry.bias_offset ? weights_ + *entry.bias_offset : nullptr, .relu = relu});
 }
 
+void PackedWeights::add_forward(const Linear& linear, ConstMatrix x, Matrix y) const {
+  entries_[linear.index].map.forward(x, y, {.accumulate = true});
+}
+
 void PackedWeights::backward(const Linear& linear, ConstMatrix d_y, Matrix d_x, bool accumulate) const {
   entries_[linear.index].map.backward(d_y, d_x, accumulate);
 }

@@ -74,6 +74,8 @@ class PackedWeights {
 
   // y = x · Wᵀ + b, relu on request
   void forward(const Linear& linear, ConstMatrix x, Matrix y, bool relu = false) const;
+  // y += x · Wᵀ, of a map without b
+  void add_forward(const Linear& linear, ConstMatrix x, Matrix y) const;
   // d_x (+)= d_y · W
   void backward(const Linear& linear, ConstMatrix d_y, Matrix d_x, bool accumulate) const;
 

@@ -20,12 +20,14 @@ class ModelAccess {
   static const Network& network(const LanguageModel& model);
   // nullptr if the model's network is our own.
   static const PretrainedNetwork* pretrained(const LanguageModel& model);
-  // Numbers that are read with each token; 0 for a pretrained model.
+  // What is trained of it. Throws Error if that is nothing.
+  static const ParameterLayout& layout(const LanguageModel& model);
+  // Numbers that are read with each token; 0 for a pretrained model without an adapter.
   static std::size_t num_features(const LanguageModel& model);
   // For a text that the model reads.
   static KeyValueCache empty_cache(const LanguageModel& model);
   static const ParameterBlock& weights(const LanguageModel& model);
-  // Of its tokens by its bank, also if it reads none. Throws Error if the model is a pretrained one.
+  // Of its tokens by its bank, also if it reads none. Throws Error if the model is a pretrained one without an adapter.
   static const TokenFeatures& features(const LanguageModel& model);
   // Changes the weights, and what is computed from them.
   static void change_weights(LanguageModel& model, const std::function<void(ParameterBlock&)>& change);
@@ -35,9 +37,10 @@ class ModelAccess {
   // A model whose weights are all 0, for who has them from elsewhere: nothing is drawn. Throws Error as check() does.
   static LanguageModel unfilled(const ModelOptions& options, Vocabulary vocabulary, FeatureBank bank,
                                 std::optional<Tokenizer> tokenizer = {});
-  // A model around a network that was trained elsewhere; it reads no features.
+  // A model around a network that was trained elsewhere. The bank is what is beside it; weights beside it are 0.
   static LanguageModel pretrained(const ModelOptions& options, Vocabulary vocabulary,
-                                  std::optional<Tokenizer> tokenizer, std::shared_ptr<const PretrainedNetwork> network);
+                                  std::optional<Tokenizer> tokenizer, std::shared_ptr<const PretrainedNetwork> network,
+                                  FeatureBank bank = FeatureBank(Lexicon({})));
 };
 
 }  // namespace semfuse

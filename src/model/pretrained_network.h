@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <memory>
 
+#include "core/parameter_block.h"
 #include "model/stream_pass.h"
 
 namespace semfuse {
@@ -18,8 +19,12 @@ class PretrainedNetwork {
   virtual bool begins_texts() const = 0;    // Can write without a prompt.
   // What its passes fill; empty.
   virtual KeyValueCache empty_cache() const = 0;
-  // A pass with so many threads of its own. The network must outlive it.
-  virtual std::unique_ptr<StreamPass> open_pass(std::size_t num_threads) const = 0;
+  // A pass with so many threads of its own. The network and the weights, which are those of layout(), must outlive it.
+  virtual std::unique_ptr<StreamPass> open_pass(std::size_t num_threads, const ParameterBlock& weights) const = 0;
+  // What is trained beside it; nullptr: nothing.
+  virtual const ParameterLayout* layout() const { return nullptr; }
+  // Numbers that are read with each token, beside it.
+  virtual std::size_t num_features() const { return 0; }
 };
 
 }  // namespace semfuse

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <utility>
 
+#include "backbone/adapted_model.h"
 #include "backbone/imported_language_model.h"
 #include "backbone/imported_model.h"
 #include "config/keys.h"
@@ -20,6 +21,8 @@
 namespace semfuse {
 
 namespace {
+
+constexpr const char* kAdapterKey = "adapter";  // Metadata of an adapter's file: its backbone.
 
 bool all_finite(std::span<const float> values) {
   return std::all_of(values.begin(), values.end(), [](float value) { return std::isfinite(value); });
@@ -38,14 +41,11 @@ ModelSpec parse_first_spec(const TensorArchive& archive, const std::string& orig
   return spec;
 }
 
-// Compares what the spec asks for with what the file holds, before anything of that size is allocated.
-void require_tensors(const TensorArchive& archive, const ModelSpec& spec, std::size_t num_features,
-                     const ArchiveKind& kind, const std::string& origin) {
-  if (spec.options.layers > archive.tensors().size()) refuse_model(origin, "it has fewer layers than it says");
-  const std::size_t num_vector_columns = spec.options.fusion && spec.vectors ? spec.vectors->num_columns() : 0;
-  const Network network(spec.options, spec.vocabulary.size(), num_features, {}, spec.features, num_vector_columns);
+// Compares what the model has with what the file holds.
+void require_tensors(const TensorArchive& archive, const ParameterLayout& layout, const ArchiveKind& kind,
+                     const std::string& origin) {
   for (const std::string_view prefix : kind.prefixes) {
-    for (const ParameterInfo& wanted : network.layout().entries()) {
+    for (const ParameterInfo& wanted : layout.entries()) {
       const std::string name = fmt::format("{}{}", prefix, wanted.name);
       const TensorInfo* info = archive.find(name);
       if (!info) refuse_model(origin, fmt::format("tensor {} is missing", name));
@@ -55,18 +55,45 @@ void require_tensors(const TensorArchive& archive, const ModelSpec& spec, std::s
       }
     }
   }
-  if (archive.tensors().size() != kind.prefixes.size() * network.layout().entries().size()) {
+  if (archive.tensors().size() != kind.prefixes.size() * layout.entries().size()) {
     refuse_model(origin, "it holds tensors that the model does not have");
   }
 }
 
-LanguageModel build(ModelSpec spec, const TensorArchive& archive, const ArchiveKind& kind, const std::string& origin) {
+// Nothing of the size that the spec says is allocated before the tensors are known to be there.
+LanguageModel unfilled_whole(ModelSpec& spec, const TensorArchive& archive, const ArchiveKind& kind,
+                             const std::string& origin) {
   FeatureBank bank = spec.bank();
-  require_tensors(archive, spec, spec.options.fusion ? bank.size() : 0, kind, origin);
-  LanguageModel model =
-      ModelAccess::unfilled(spec.options, std::move(spec.vocabulary), std::move(bank), std::move(spec.tokenizer));
+  if (spec.options.layers > archive.tensors().size()) refuse_model(origin, "it has fewer layers than it says");
+  const std::size_t num_vector_columns = spec.options.fusion && spec.vectors ? spec.vectors->num_columns() : 0;
+  const Network network(spec.options, spec.vocabulary.size(), spec.options.fusion ? bank.size() : 0, {}, spec.features,
+                        num_vector_columns);
+  require_tensors(archive, network.layout(), kind, origin);
+  return ModelAccess::unfilled(spec.options, std::move(spec.vocabulary), std::move(bank), std::move(spec.tokenizer));
+}
+
+// The file of an adapted model has the adapter alone; tokens are the backbone's.
+LanguageModel unfilled_adapted(const ModelSpec& spec, const TensorArchive& archive, const ArchiveKind& kind,
+                               const std::string& origin) {
+  const AdapterRecord record = parse_adapter_record(archive.metadata(kAdapterKey), origin);
+  require_unchanged(record.file, origin);
+  const TensorInfo* narrow = archive.find("layers.0.query.narrow.bias");
+  const std::size_t rank = narrow != nullptr && narrow->shape.size() == 1 ? narrow->shape.front() : 0;
+  if (rank != record.rank) refuse_model(origin, "metadata adapter says another rank than its tensors have");
+  LanguageModel model = adapted_model(record.file, spec.options, spec.bank(), record.rank);
+  const ModelOptions of_backbone = options_of(adapted_network(model)->backbone().spec());
+  if (spec.options.width != of_backbone.width || spec.options.layers != of_backbone.layers) {
+    refuse_model(origin, "metadata spec is of another backbone");
+  }
+  require_tensors(archive, ModelAccess::layout(model), kind, origin);
+  return model;
+}
+
+LanguageModel build(ModelSpec spec, const TensorArchive& archive, const ArchiveKind& kind, const std::string& origin) {
+  LanguageModel model = archive.metadata().contains(kAdapterKey) ? unfilled_adapted(spec, archive, kind, origin)
+                                                                 : unfilled_whole(spec, archive, kind, origin);
   ModelAccess::change_weights(model, [&](ParameterBlock& weights) {
-    for (const ParameterInfo& info : ModelAccess::network(model).layout().entries()) {
+    for (const ParameterInfo& info : ModelAccess::layout(model).entries()) {
       const std::span<const float> values = archive.floats(info.name);
       if (!all_finite(values)) {
         refuse_model(origin, fmt::format("tensor {} holds numbers that are not finite", info.name));
@@ -74,7 +101,7 @@ LanguageModel build(ModelSpec spec, const TensorArchive& archive, const ArchiveK
       std::copy(values.begin(), values.end(), weights.vector(info));
     }
   });
-  model.set_seen(std::move(spec.seen));
+  if (adapted_network(model) == nullptr) model.set_seen(std::move(spec.seen));
   model.set_knob_support(std::move(spec.knob_support));
   model.set_calibration(std::move(spec.calibration));
   return model;
@@ -92,7 +119,15 @@ void add_model(TensorArchiveWriter& writer, std::string_view format, const Langu
                const std::string& config) {
   writer.set_metadata("format", std::string(format));
   if (!config.empty()) writer.set_metadata("config", config);
-  for (const auto& [key, value] : to_metadata(spec_of(model))) writer.set_metadata(key, value);
+  ModelSpec spec = spec_of(model);
+  if (const BackboneNetwork* network = adapted_network(model)) {
+    writer.set_metadata(kAdapterKey, to_json({.file = *network->file(), .rank = network->adapter()->shape().rank}));
+    // The backbone has its tokens.
+    spec.tokenizer.reset();
+    spec.vocabulary = Vocabulary({"<pad>", "<bos>", "<eos>"});
+    spec.seen.assign(spec.vocabulary.size(), true);
+  }
+  for (const auto& [key, value] : to_metadata(spec)) writer.set_metadata(key, value);
   for (const NamedParameter& parameter : model.parameters()) {
     require_finite(parameter.name, parameter.values);
     writer.add(std::string(parameter.name), {parameter.shape.begin(), parameter.shape.end()}, parameter.values);

@@ -10,6 +10,7 @@
 #include <thread>
 #include <utility>
 
+#include "backbone/adapted_model.h"
 #include "batching/dataset_batch.h"
 #include "core/random.h"
 #include "core/random_order.h"
@@ -18,6 +19,7 @@
 #include "model/model_access.h"
 #include "semfuse/error.h"
 #include "training/adamw.h"
+#include "training/adapter_step.h"
 #include "training/polarity_jitter.h"
 #include "training/request_sampler.h"
 #include "training/training_step.h"
@@ -101,6 +103,22 @@ ParameterBlock block_of(const ParameterLayout& layout, const std::vector<NamedPa
   return block;
 }
 
+std::unique_ptr<GradientStep> new_step(const LanguageModel& model, const Dataset& dataset,
+                                       const TrainingOptions& training, ThreadPool& pool, Exchange& exchange) {
+  if (const BackboneNetwork* network = adapted_network(model)) {
+    return std::make_unique<AdapterStep>(*network, training.feature_loss, pool, training.grain, &exchange);
+  }
+  LossOptions losses = {.label_smoothing = training.label_smoothing,
+                        .feature_loss = training.feature_loss,
+                        .uniformity_loss = training.uniformity_loss,
+                        .classes = adjective_classes(model.vocabulary(), model.feature_bank().lexicon()),
+                        .class_loss = training.class_loss,
+                        .identity_dropout = training.identity_dropout,
+                        .words = shown_words(model, dataset)};
+  return std::make_unique<TrainingStep>(ModelAccess::network(model), std::move(losses), pool,
+                                        TrainingStep::kChunkLogits, training.grain, &exchange);
+}
+
 }  // namespace
 
 struct Trainer::State {
@@ -115,21 +133,13 @@ struct Trainer::State {
         dataset(std::move(texts)),
         exchange(options.exchange ? options.exchange : std::make_shared<LocalExchange>()),
         pool(thread_count(options.threads)),
-        step(ModelAccess::network(trained),
-             {.label_smoothing = training.label_smoothing,
-              .feature_loss = training.feature_loss,
-              .uniformity_loss = training.uniformity_loss,
-              .classes = adjective_classes(trained.vocabulary(), trained.feature_bank().lexicon()),
-              .class_loss = training.class_loss,
-              .identity_dropout = training.identity_dropout,
-              .words = shown_words(trained, *dataset)},
-             pool, TrainingStep::kChunkLogits, training.grain, exchange.get()),
-        optimizer(ModelAccess::network(trained).layout(), {.beta1 = training.beta1,
-                                                           .beta2 = training.beta2,
-                                                           .epsilon = training.epsilon,
-                                                           .weight_decay = training.weight_decay,
-                                                           .clip_norm = training.clip_norm}),
-        gradients(ModelAccess::network(trained).layout()) {
+        step(new_step(trained, *dataset, training, pool, *exchange)),
+        optimizer(ModelAccess::layout(trained), {.beta1 = training.beta1,
+                                                 .beta2 = training.beta2,
+                                                 .epsilon = training.epsilon,
+                                                 .weight_decay = training.weight_decay,
+                                                 .clip_norm = training.clip_norm}),
+        gradients(ModelAccess::layout(trained)) {
     if (training.polarity_jitter > 0.0 && training.identity_dropout > 0.0 && trained.options().fusion &&
         trained.feature_bank().options().bank != FeatureSet::natural &&
         FeatureBankAccess::num_vector_columns(trained.feature_bank()) == 0) {
@@ -191,15 +201,14 @@ struct Trainer::State {
       first_token.push_back(first_token.back() + num_positions(*dataset, sentence, training.count_end));
     }
     BatchShare share;
-    share.leaves = step.leaves(first_token);
+    share.leaves = step->leaves(first_token);
     share.num_tokens = first_token.back();
-    if (step.counts_targets()) share.targets = targets_of(*dataset, sentences, training.count_end);
-    const LeafRange own = step.own_leaves(share.leaves.size());
+    if (step->counts_targets()) share.targets = targets_of(*dataset, sentences, training.count_end);
+    const LeafRange own = step->own_leaves(share.leaves.size());
     const std::size_t begin = own.size() == 0 ? 0 : share.leaves[own.first].first;
     const std::size_t end = own.size() == 0 ? 0 : share.leaves[own.end - 1].first + share.leaves[own.end - 1].count;
-    share.batch =
-        make_batch(*dataset, std::span(sentences).subspan(begin, end - begin), training.count_end,
-                   shard_tokens_for(ModelAccess::network(model).options().width), asked.row_range(begin, end - begin));
+    share.batch = make_batch(*dataset, std::span(sentences).subspan(begin, end - begin), training.count_end,
+                             shard_tokens_for(model.options().width), asked.row_range(begin, end - begin));
     share.batch.first_row = first_token[begin];
     return share;
   }
@@ -232,7 +241,7 @@ struct Trainer::State {
   std::shared_ptr<const Dataset> dataset;
   std::shared_ptr<Exchange> exchange;
   ThreadPool pool;
-  TrainingStep step;
+  std::unique_ptr<GradientStep> step;
   AdamW optimizer;
   ParameterBlock gradients;
   std::vector<std::size_t> order;  // Of `shuffled_epoch`.
@@ -253,9 +262,9 @@ Trainer::Trainer(LanguageModel& model, std::shared_ptr<const Dataset> dataset, c
                  const TrainerOptions& options) {
   check(training);
   if (dataset->size() == 0) throw Error("there is no sentence to train on");
-  if (dataset->num_features() != ModelAccess::network(model).num_features()) {
+  if (dataset->num_features() != ModelAccess::num_features(model)) {
     throw Error(fmt::format("the texts have {} features and the model reads {}; prepare them with its features",
-                            dataset->num_features(), ModelAccess::network(model).num_features()));
+                            dataset->num_features(), ModelAccess::num_features(model)));
   }
   state_ = std::make_unique<State>(model, dataset, training, options);
   if (!model.options().open_vocabulary) return;
@@ -289,9 +298,9 @@ StepReport Trainer::step() {
     if (s.exchange->size() > 1 && index + 1 < s.total_steps()) s.prepared = s.prepare(index + 1);
   };
 
-  const Losses losses = s.step.run(now.share, ModelAccess::weights(s.model),
-                                   {.rate = s.model.options().dropout, .seed = s.seed, .step = index}, s.gradients,
-                                   now.words, prepare_next);
+  const Losses losses = s.step->run(now.share, ModelAccess::weights(s.model),
+                                    {.rate = s.model.options().dropout, .seed = s.seed, .step = index}, s.gradients,
+                                    now.words, prepare_next);
   const double norm = AdamW::norm(s.gradients, s.pool);
   const bool finite = std::isfinite(losses.total) && std::isfinite(norm);
   if (!finite && s.skipped_in_a_row >= s.max_skipped) {
@@ -321,13 +330,13 @@ StepReport Trainer::step() {
           .gradient_norm = norm,
           .learning_rate = rate,
           .num_tokens = now.share.num_tokens,
-          .flops = ModelAccess::network(s.model).training_flops(now.share.batch),
+          .flops = s.step->flops(now.share.batch),
           .num_leaves = now.share.leaves.size()};
 }
 
 TrainingState Trainer::state() const {
   const State& s = *state_;
-  const ParameterLayout& layout = ModelAccess::network(s.model).layout();
+  const ParameterLayout& layout = ModelAccess::layout(s.model);
   return {.step = s.next_step,
           .skipped = s.skipped,
           .skipped_in_a_row = s.skipped_in_a_row,
@@ -344,7 +353,7 @@ void Trainer::restore(const TrainingState& state) {
     refuse_state(fmt::format("it counts {} of {} steps as skipped, {} of them in a row", state.skipped, state.step,
                              state.skipped_in_a_row));
   }
-  const ParameterLayout& layout = ModelAccess::network(s.model).layout();
+  const ParameterLayout& layout = ModelAccess::layout(s.model);
   ParameterBlock first = block_of(layout, state.first_moments);
   ParameterBlock second = block_of(layout, state.second_moments);
   s.optimizer.restore(state.step - state.skipped, std::move(first), std::move(second));

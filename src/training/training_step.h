@@ -1,4 +1,4 @@
-// One training step up to the gradients: forward, losses, backward.
+// One training step of a network of our own up to the gradients: forward, losses, backward.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 #include "core/workspace.h"
 #include "losses/class_uniformity.h"
 #include "model/token_head.h"
-#include "training/gradient_tree.h"
+#include "training/gradient_step.h"
 #include "training/polarity_jitter.h"
 
 namespace semfuse {
@@ -30,29 +30,13 @@ struct LossOptions {
   std::vector<TokenId> words;
 };
 
-struct Losses {
-  double tokens = 0.0;
-  double features = 0.0;
-  double uniformity = 0.0;
-  double classes = 0.0;
-  double total = 0.0;  // tokens + λ features + λ uniformity + λ classes
-};
-
 // By token id, whether a word has its identity in a step: a function of (seed, step, id). Special entries always have
 // theirs.
 std::vector<std::uint8_t> identities_of_step(std::size_t vocab_size, double identity_dropout, std::uint64_t seed,
                                              std::uint64_t step);
 
-// What one process computes of a batch, and what it has to know of the rest.
-struct BatchShare {
-  Batch batch;                        // The sentences of its own leaves; there may be none.
-  std::vector<SentenceRange> leaves;  // Of the whole batch, as TrainingStep::leaves cuts it.
-  std::size_t num_tokens = 0;         // Of the whole batch; so are
-  std::vector<TokenId> targets;       // all targets, which may be left out if TrainingStep::counts_targets is false.
-};
-
 // Owns the memory that a step needs, so that steps after the first allocate nothing of size.
-class TrainingStep {
+class TrainingStep : public GradientStep {
  public:
   // A batch is worked on in leaves of about at most so many tokens and logits: what a step needs of memory hardly grows
   // with the batch, and stays in the last-level cache.
@@ -76,17 +60,14 @@ class TrainingStep {
   Losses run(const Batch& batch, const ParameterBlock& weights, const DropoutPlan& dropout, ParameterBlock& gradients,
              const StepWords& words = {});
 
-  // The same for a batch that several processes share: each calls it with its own share, and each gets the result of
-  // the whole. `meanwhile` runs once, while gradients are on their way.
   Losses run(const BatchShare& share, const ParameterBlock& weights, const DropoutPlan& dropout,
-             ParameterBlock& gradients, const StepWords& words = {}, const std::function<void()>& meanwhile = {});
+             ParameterBlock& gradients, const StepWords& words = {},
+             const std::function<void()>& meanwhile = {}) override;
 
-  // Cuts a batch, whose sentences begin at these tokens, into leaves.
-  std::vector<SentenceRange> leaves(std::span<const std::size_t> first_token) const;
-  // Of so many leaves, those that this process computes.
-  LeafRange own_leaves(std::size_t num_leaves) const;
-  // Whether a loss needs to know the targets of the whole batch.
-  bool counts_targets() const { return !uniformity_.classes().empty(); }
+  std::vector<SentenceRange> leaves(std::span<const std::size_t> first_token) const override;
+  LeafRange own_leaves(std::size_t num_leaves) const override;
+  bool counts_targets() const override { return !uniformity_.classes().empty(); }
+  double flops(const Batch& batch) const override { return network_.training_flops(batch); }
 
   std::size_t peak_bytes() const;
 

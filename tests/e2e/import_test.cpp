@@ -11,34 +11,11 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 using testing::HasSubstr;
 
-// llama2.c's version 0: width 32, feed-forward 32, 1 layer, 2 heads, 300 tokens, context 16.
-std::string small_model() {
-  ByteWriter file;
-  for (const std::int32_t n : {32, 32, 1, 2, 2, 300, 16}) file.number(n);
-  const std::size_t count = 300 * 32 + 32 + 4 * 32 * 32 + 32 + 3 * 32 * 32 + 32 + 16 * 16;
-  return file.raw(made_up_floats(1, count)).bytes();
-}
-
-// llama2.c's tokenizer.bin: <unk>, <s>, </s>, the bytes, a blank, letters, " a" and "ab".
-std::string small_tokenizer() {
-  ByteWriter file;
-  file.number(std::int32_t{6});
-  const auto add = [&](const std::string& text, float score) {
-    file.number(score).number(static_cast<std::int32_t>(text.size())).raw(text);
-  };
-  for (const char* text : {"<unk>", "<s>", "</s>"}) add(text, 0);
-  constexpr const char* kDigits = "0123456789ABCDEF";
-  for (int byte = 0; byte < 256; ++byte) add(std::string("<0x") + kDigits[byte / 16] + kDigits[byte % 16] + '>', 0);
-  for (const char* text : {" ", "a", "b", " a", "ab"})
-    add(text, text[1] == '\0' ? -9.0F : text[0] == ' ' ? -1.0F : -2.0F);
-  return file.bytes();
-}
-
 class Import : public testing::Test {
  protected:
   void SetUp() override {
-    write_file(folder_ / "model.bin", small_model());
-    write_file(folder_ / "tokenizer.bin", small_tokenizer());
+    write_file(folder_ / "model.bin", small_llama_file());
+    write_file(folder_ / "tokenizer.bin", small_llama_tokenizer());
   }
   TemporaryFolder folder_;
 };
@@ -94,14 +71,14 @@ TEST_F(Import, RefusesInOneLine) {
   };
   refused(folder_ / "none", "is not there");
   refused(folder_.path().string(), "has no config.json");
-  const std::string model = small_model();
+  const std::string model = small_llama_file();
   write_file(folder_ / "cut", model.substr(0, model.size() / 2));
   refused(folder_ / "cut", "cut short");
   write_file(folder_ / "zip", "PK\3\4");
   refused(folder_ / "zip", "zip file");
   write_file(folder_ / "huge.gguf", std::string("GGUF\3\0\0\0", 8) + std::string(16, '\xFF') + std::string(100, '\0'));
   refused(folder_ / "huge.gguf", "tensors in");
-  const std::string tokenizer = small_tokenizer();
+  const std::string tokenizer = small_llama_tokenizer();
   write_file(folder_ / "poisoned.bin", tokenizer.substr(0, 40) + std::string(8, '\x7F') + tokenizer.substr(48));
   refused(folder_ / "model.bin", "poisoned.bin", {"--tokenizer", folder_ / "poisoned.bin"});
   write_file(folder_ / "unigram.json", R"({"model":{"type":"Unigram","vocab":[]}})");

@@ -111,4 +111,27 @@ class GgufBuilder {
   std::uint64_t num_tensors_ = 0;
 };
 
+// llama2.c's version 0: width 32, feed-forward 32, 1 layer, 2 heads, 300 tokens, context 16.
+inline std::string small_llama_file() {
+  ByteWriter file;
+  for (const std::int32_t n : {32, 32, 1, 2, 2, 300, 16}) file.number(n);
+  const std::size_t count = 300 * 32 + 32 + 4 * 32 * 32 + 32 + 3 * 32 * 32 + 32 + 16 * 16;
+  return file.raw(made_up_floats(1, count)).bytes();
+}
+
+// llama2.c's tokenizer.bin: <unk>, <s>, </s>, the bytes, a blank, letters, " a" and "ab".
+inline std::string small_llama_tokenizer() {
+  ByteWriter file;
+  file.number(std::int32_t{6});
+  const auto add = [&](const std::string& text, float score) {
+    file.number(score).number(static_cast<std::int32_t>(text.size())).raw(text);
+  };
+  for (const char* text : {"<unk>", "<s>", "</s>"}) add(text, 0);
+  constexpr const char* kDigits = "0123456789ABCDEF";
+  for (int byte = 0; byte < 256; ++byte) add(std::string("<0x") + kDigits[byte / 16] + kDigits[byte % 16] + '>', 0);
+  for (const char* text : {" ", "a", "b", " a", "ab"})
+    add(text, text[1] == '\0' ? -9.0F : text[0] == ' ' ? -1.0F : -2.0F);
+  return file.bytes();
+}
+
 }  // namespace semfuse

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <complex>
 #include <cstddef>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -19,6 +20,8 @@ struct ReferenceBackbone {
   std::map<std::string, std::vector<T>> tensors;
 
   using Row = std::vector<T>;
+  // Adds to y what an adapter adds to the map of that name, of x; empty: nothing.
+  std::function<void(const std::string& name, const Row& x, Row& y)> update = {};
 
   Row linear(const std::string& name, const Row& x) const {
     const std::vector<T>& weight = tensors.at(name);
@@ -27,6 +30,7 @@ struct ReferenceBackbone {
       for (std::size_t i = 0; i < x.size(); ++i) y[o] += weight[o * x.size() + i] * x[i];
       if (const auto bias = tensors.find(name + ".bias"); bias != tensors.end()) y[o] += bias->second[o];
     }
+    if (update) update(name, x, y);
     return y;
   }
 

@@ -113,8 +113,8 @@ TEST(Experiment, VectorsNeedWordsOfTextsOfOnesOwn) {
 }
 
 TEST(Experiment, PresetsListEveryKeyAsPrinted) {
-  EXPECT_THAT(preset_names(), ElementsAre("causal-baseline", "causal-fusion", "everyday", "open-text", "paper-baseline",
-                                          "paper-fusion", "semfuse", "text", "text-features"));
+  EXPECT_THAT(preset_names(), ElementsAre("adapter", "causal-baseline", "causal-fusion", "everyday", "open-text",
+                                          "paper-baseline", "paper-fusion", "semfuse", "text", "text-features"));
   for (const EmbeddedText& preset : embedded_presets()) {
     const Experiment experiment = preset_experiment(preset.name);
     EXPECT_NO_THROW(validate(experiment));
@@ -206,7 +206,7 @@ TEST(Experiment, NamesThePresetsWhenOneIsUnknown) {
     FAIL();
   } catch (const Error& error) {
     EXPECT_STREQ(error.what(),
-                 "unknown preset \"paper-fuson\"; presets are causal-baseline, causal-fusion, everyday, "
+                 "unknown preset \"paper-fuson\"; presets are adapter, causal-baseline, causal-fusion, everyday, "
                  "open-text, paper-baseline, paper-fusion, "
                  "semfuse, text, text-features; did you mean \"paper-fusion\"?");
   }
