@@ -3,10 +3,12 @@
 #include <filesystem>
 #include <memory>
 
+#include "backbone/adapted_model.h"
 #include "backbone/hf_export.h"
 #include "command.h"
 #include "run/exported_model.h"
 #include "semfuse/checkpoint.h"
+#include "semfuse/error.h"
 #include "terminal.h"
 
 namespace semfuse {
@@ -26,6 +28,10 @@ int run(const ExportFlags& options) {
     return 0;
   }
   const Checkpoint checkpoint = load_checkpoint(options.run);
+  if (const BackboneNetwork* network = adapted_network(checkpoint.model)) {
+    throw Error(fmt::format("{}: is an adapter, which other programs do not know; export its backbone, {}", options.run,
+                            network->file()->path));
+  }
   export_model(options.to, checkpoint);
   Terminal(stdout).print(fmt::format("{}: model.safetensors with {} parameters, config.json, {}\n",
                                      printable(options.to), with_separators(checkpoint.model.parameter_count()),

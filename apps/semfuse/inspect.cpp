@@ -7,6 +7,7 @@
 #include <numeric>
 #include <optional>
 
+#include "backbone/adapted_model.h"
 #include "backbone/model_import.h"
 #include "backbone_view.h"
 #include "command.h"
@@ -80,6 +81,13 @@ std::string configuration_text(const Terminal& terminal, const Checkpoint& check
       fmt::format("width {}, {} layers, {} heads, feed-forward {}, dropout {}, {}", model.width, model.layers,
                   model.heads, model.feed_forward, model.dropout,
                   model.fusion ? fmt::format("fusion with a feature head of {}", model.feature_head) : "no fusion"));
+  if (const BackboneNetwork* network = adapted_network(checkpoint.model)) {
+    const std::size_t own = network->adapter()->layout().parameter_count();
+    add("backbone", printable(fmt::format("{} (sha256 {})", network->file()->path, network->file()->sha256)));
+    add("adapter",
+        fmt::format("{} parameters beside {}, rank {}", with_separators(own),
+                    with_separators(network->backbone().parameter_count()), network->adapter()->shape().rank));
+  }
   const Calibration& maps = checkpoint.model.calibration();
   for (const Knob& knob : model.knobs) {
     const auto map = maps.find(knob.name);
@@ -116,9 +124,12 @@ std::string parameters_text(const Terminal& terminal, const LanguageModel& model
     const std::string module = module_of(parameters[i].name);
     const std::size_t first = i;
     std::size_t subtotal = 0;
+    // Updates of a backbone's layers are as many as it has layers, and all alike.
+    const bool is_brief = adapted_network(model) != nullptr && module == "layers";
     for (; i < parameters.size() && module_of(parameters[i].name) == module; ++i) {
       const NamedParameter& parameter = parameters[i];
       subtotal += parameter.values.size();
+      if (is_brief && !parameter.name.starts_with("layers.0.")) continue;
       table.add({{.text = std::string(parameter.name)},
                  {.text = shape_text(parameter.shape)},
                  {.text = with_separators(parameter.values.size())}});
@@ -127,6 +138,10 @@ std::string parameters_text(const Terminal& terminal, const LanguageModel& model
       table.add({{.text = "  " + module, .dim = true},
                  {.text = "subtotal", .dim = true},
                  {.text = with_separators(subtotal), .dim = true}});
+  }
+  if (const BackboneNetwork* network = adapted_network(model)) {
+    table.add(
+        {{.text = "backbone"}, {.text = "frozen"}, {.text = with_separators(network->backbone().parameter_count())}});
   }
   table.add({{.text = "total"}, {}, {.text = with_separators(model.parameter_count())}});
   return table.text(terminal, 2, 2);

@@ -97,6 +97,24 @@ std::optional<Misfit> find_natural_misfit(const Experiment& experiment) {
   return std::nullopt;
 }
 
+// What is trained beside a backbone has fewer losses, and reads no vectors.
+std::optional<Misfit> find_adapter_misfit(const Experiment& experiment) {
+  if (experiment.adapter.backbone.empty()) return std::nullopt;
+  const TrainingOptions& training = experiment.training;
+  const auto refuse = [](const char* key, const char* value) {
+    return Misfit{{key, "adapter.backbone"},
+                  fmt::format("{0} is for models that are trained whole, and adapter.backbone names one that is not; "
+                              "set {0} to {1}",
+                              key, value)};
+  };
+  if (training.label_smoothing > 0.0) return refuse("training.label_smoothing", "0");
+  if (training.class_loss > 0.0) return refuse("training.class_loss", "0");
+  if (training.identity_dropout > 0.0) return refuse("training.identity_dropout", "0");
+  if (vector_source(experiment) != VectorSource::none) return refuse("features.vectors", "\"none\"");
+  if (!experiment.init.empty()) return refuse("init", "\"\"");
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::size_t vocab_size_of(const Experiment& experiment) {
@@ -145,6 +163,7 @@ std::optional<Misfit> find_misfit(const Experiment& experiment) {
                   "features.vectors is for texts of one's own, and data.kind is \"synthetic\"; set it to \"none\""};
   }
   if (const std::optional<Misfit> misfit = find_natural_misfit(experiment)) return misfit;
+  if (const std::optional<Misfit> misfit = find_adapter_misfit(experiment)) return misfit;
   const CorpusOptions& corpus = experiment.corpus;
   const std::size_t longest = corpus.second_clause > 0.0 ? kTwoClauseLength : kOneClauseLength;
   if (experiment.data.kind == DataKind::synthetic && corpus.max_length < longest) {

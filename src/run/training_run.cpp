@@ -18,6 +18,7 @@
 #include "io/file.h"
 #include "io/output_folder.h"
 #include "kernels/instruction_set.h"
+#include "model/model_access.h"
 #include "run/checkpoints.h"
 #include "run/run_folder.h"
 #include "run/run_log.h"
@@ -85,6 +86,12 @@ Experiment with_initial_model(Experiment experiment) {
   if (experiment.init.empty()) return experiment;
   experiment.init = std::filesystem::absolute(experiment.init).lexically_normal().string();
   const Checkpoint init = load_checkpoint(experiment.init);
+  if (ModelAccess::pretrained(init.model) != nullptr) {
+    throw Error(
+        fmt::format("{}: is an imported model or an adapter of one, which training does not go on from; give "
+                    "it knobs with `semfuse adapt`",
+                    experiment.init));
+  }
   experiment.model = init.model.options();
   experiment.features = init.model.feature_bank().options();
   const NaturalBank* natural = FeatureBankAccess::natural(init.model.feature_bank());
