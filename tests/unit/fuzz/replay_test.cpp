@@ -18,6 +18,7 @@
 #include "fuzz/held_out_words_entry.h"
 #include "fuzz/hf_config_entry.h"
 #include "fuzz/hf_tokenizer_entry.h"
+#include "fuzz/imported_model_entry.h"
 #include "fuzz/json_table_entry.h"
 #include "fuzz/judge_entry.h"
 #include "fuzz/lexicon_entry.h"
@@ -132,6 +133,10 @@ TEST(FuzzReplay, JsonTable) {
 
 TEST(FuzzReplay, PackedBytes) {
   replay("packed_bytes", [](const Bytes& bytes) { return fuzz_packed_bytes(bytes); });
+}
+
+TEST(FuzzReplay, ImportedModel) {
+  replay("imported_model", [](const Bytes& bytes) { return fuzz_imported_model(bytes); });
 }
 
 TEST(FuzzReplay, Lexicon) {
