@@ -121,7 +121,8 @@ void add_model(TensorArchiveWriter& writer, std::string_view format, const Langu
   if (!config.empty()) writer.set_metadata("config", config);
   ModelSpec spec = spec_of(model);
   if (const BackboneNetwork* network = adapted_network(model)) {
-    writer.set_metadata(kAdapterKey, to_json({.file = *network->file(), .rank = network->adapter()->shape().rank}));
+    writer.set_metadata(kAdapterKey,
+                        to_json(AdapterRecord{.file = *network->file(), .rank = network->adapter()->shape().rank}));
     // The backbone has its tokens.
     spec.tokenizer.reset();
     spec.vocabulary = Vocabulary({"<pad>", "<bos>", "<eos>"});
