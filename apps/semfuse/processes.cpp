@@ -43,7 +43,7 @@ Launch launch() {
 #ifdef SEMFUSE_MPI
 
 constexpr double kPatience = 3.0;  // Seconds for the others to fail too.
-constexpr int kFailure = 2;
+constexpr int kProcessFailure = 2;
 
 int run_with_mpi(const std::function<int(std::shared_ptr<Exchange>)>& command) {
   const auto exchange = std::make_shared<MpiExchange>();
@@ -73,12 +73,12 @@ int run_with_mpi(const std::function<int(std::shared_ptr<Exchange>)>& command) {
   }
   if (silent) {  // The launcher ends all others in a moment.
     if (exchange->rank() == (*silent == 0 ? 1 : 0)) notify(failure);
-    exchange->abort(kFailure);
+    exchange->abort(kProcessFailure);
   }
   const auto words = exchange->last_words((is_lost ? "?" : "!") + failure, kPatience);
   if (!words) {
     if (!is_lost) notify(fmt::format("rank {} on {}: {}", exchange->rank(), exchange->host(exchange->rank()), failure));
-    exchange->abort(kFailure);
+    exchange->abort(kProcessFailure);
   }
   if (exchange->rank() > 0) return 0;
   std::size_t speaker = 0;
@@ -87,7 +87,7 @@ int run_with_mpi(const std::function<int(std::shared_ptr<Exchange>)>& command) {
   }
   const std::string said = (*words)[speaker].substr(1);
   notify(speaker == 0 ? said : fmt::format("rank {} on {}: {}", speaker, exchange->host(speaker), said));
-  return kFailure;
+  return kProcessFailure;
 }
 
 #endif

@@ -11,7 +11,7 @@ namespace {
 
 // Always the same, so that it does not jump when the text grows; left out where it would take the text's room.
 constexpr std::size_t kBar = 12;
-constexpr std::size_t kNarrowest = 60;
+constexpr std::size_t kNarrowestBar = 60;
 
 std::string repeated(std::string_view character, std::size_t count) {
   std::string text;
@@ -26,7 +26,7 @@ std::string StatusLine::shown(double share, const std::string& text) {
   // A line that reached the last column would wrap and could not be taken back.
   const std::size_t room = terminal_.width() - 1;
   const std::string rest = fmt::format(" {:3.0f} %  {}", std::floor(share * 100.0), text);
-  const std::size_t bar = room < kNarrowest ? 0 : kBar;
+  const std::size_t bar = room < kNarrowestBar ? 0 : kBar;
   const auto done = static_cast<std::size_t>(share * static_cast<double>(bar));
   const std::string cut = broken(rest, room - bar);
   const std::string shown = cut.substr(0, cut.find('\n'));

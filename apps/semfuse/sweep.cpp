@@ -84,7 +84,7 @@ std::string summary(const Terminal& terminal, const std::vector<Knob>& knobs, co
   return text;
 }
 
-constexpr const char* kLevels = "levels.jsonl";
+constexpr const char* kLevelsFile = "levels.jsonl";
 constexpr const char* kLock = "sweep.lock";  // Of the process that measures.
 
 // The name of a folder that is missing, empty or holds a sweep. Throws Error for one with something else in it.
@@ -92,7 +92,7 @@ fs::path checked_folder(const std::string& name) {
   const fs::path path = fs::path(name).has_filename() ? fs::path(name) : fs::path(name).parent_path();
   if (path.empty()) throw Error("--out is empty; name a folder");
   std::error_code ignored;
-  if (!fs::exists(path, ignored) || fs::exists(path / kLevels, ignored) || fs::exists(path / kLock, ignored))
+  if (!fs::exists(path, ignored) || fs::exists(path / kLevelsFile, ignored) || fs::exists(path / kLock, ignored))
     return path;
   if (fs::is_directory(path, ignored) && fs::is_empty(path, ignored)) return path;
   throw Error(fmt::format("{}: is already there and is no sweep to go on with; choose another --out", path.string()));
@@ -174,7 +174,7 @@ int run_sweep(const SweepFlags& options, Exchange& exchange) {
     fs::create_directories(folder, code);
     if (code) throw Error(fmt::format("{}: cannot create the folder: {}", folder.string(), code.message()));
     lock.emplace(folder / kLock, "sweeping into it");
-    levels.emplace(folder / kLevels, sweep_identity(checkpoint.model, sweep));
+    levels.emplace(folder / kLevelsFile, sweep_identity(checkpoint.model, sweep));
     return 0;
   });
   if (!options.quiet && leads) say_what_will_not_hold(swept, sweep);

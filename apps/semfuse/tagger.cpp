@@ -122,12 +122,12 @@ Score score_of(const Tagger& tagger, const std::vector<TaggedSentence>& sentence
   return score;
 }
 
-double share(std::size_t part, std::size_t all) {
+double tagged_share(std::size_t part, std::size_t all) {
   return all == 0 ? 0.0 : static_cast<double>(part) / static_cast<double>(all);
 }
 
 double f1(const Score::Tag& tag) {
-  return share(2 * tag.right, tag.words + tag.tagged);
+  return tagged_share(2 * tag.right, tag.words + tag.tagged);
 }
 
 Json as_json(const Score& score, std::size_t all) {
@@ -135,11 +135,11 @@ Json as_json(const Score& score, std::size_t all) {
   for (std::size_t i = 0; i < score.tags.size(); ++i) {
     const Score::Tag& tag = score.tags[i];
     tags[kUniversalTags[i]] = {{"words", tag.words},
-                               {"precision", share(tag.right, tag.tagged)},
-                               {"recall", share(tag.right, tag.words)},
+                               {"precision", tagged_share(tag.right, tag.tagged)},
+                               {"recall", tagged_share(tag.right, tag.words)},
                                {"f1", f1(tag)}};
   }
-  return {{"accuracy", share(score.num_right, all)},
+  return {{"accuracy", tagged_share(score.num_right, all)},
           {"words_per_second", score.words_per_second},
           {"tags", std::move(tags)}};
 }
@@ -164,8 +164,8 @@ int check(const TaggerFlags& options) {
   const auto percent = [](double x) { return fmt::format("{:.2f} %", 100.0 * x); };
   table.add({{.text = "right"},
              {.text = with_separators(all)},
-             {.text = percent(share(ahead.num_right, all))},
-             {.text = percent(share(ordered.num_right, all))}});
+             {.text = percent(tagged_share(ahead.num_right, all))},
+             {.text = percent(tagged_share(ordered.num_right, all))}});
   table.add({{.text = "words a second"},
              {.text = ""},
              {.text = with_separators(static_cast<std::uint64_t>(ahead.words_per_second))},
