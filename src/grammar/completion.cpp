@@ -5,7 +5,7 @@
 namespace semfuse {
 namespace {
 
-constexpr std::size_t kMostWork = 4'000'000;
+constexpr std::size_t kMostCompletionWork = 4'000'000;
 
 }  // namespace
 
@@ -15,7 +15,7 @@ Completion::Completion(const Automaton& automaton, const TokenTrie& first, const
       later_(later),
       begin_(&first == &later ? kBoundary : static_cast<Place>(later.size())) {
   demand(automaton.root(), begin_);
-  solve(kMostWork);
+  solve(kMostCompletionWork);
   for (auto& [state, places] : places_) std::sort(places.begin(), places.end());
 }
 

@@ -26,7 +26,7 @@ std::vector<std::uint32_t> words_of(std::span<const Configurations::Item> items)
   return words;
 }
 
-std::uint64_t hash_of(std::span<const Configurations::Item> items) {
+std::uint64_t hash_of_items(std::span<const Configurations::Item> items) {
   std::uint64_t hash = items.size();
   for (const Configurations::Item& item : items) {
     hash = mix_bits(hash ^ (std::uint64_t{item.state} << 32 | item.stack)) + 0x9E3779B97F4A7C15ull;
@@ -79,7 +79,7 @@ ConfigurationId Configurations::find(std::vector<Item> items) {
   items.resize(num_kept);
   sort_unique(items);
   drop_exceeded(items);
-  const std::uint64_t hash = hash_of(items);
+  const std::uint64_t hash = hash_of_items(items);
   const auto [first, last] = by_hash_.equal_range(hash);
   for (auto it = first; it != last; ++it) {
     if (nodes_[it->second].items == items) return it->second;

@@ -20,9 +20,9 @@ void append(RuleAutomaton::State& state, const RuleAutomaton::ByteEdge& edge) {
   }
 }
 
-class Determiniser {
+class RuleDeterminiser {
  public:
-  Determiniser(const RuleNfa& nfa, std::uint32_t rule)
+  RuleDeterminiser(const RuleNfa& nfa, std::uint32_t rule)
       : nfa_(nfa), rule_(nfa.rules[rule]), seen_(rule_.num_states, 0), first_state_(first_state()) {}
 
   std::optional<RuleAutomaton> run() {
@@ -141,7 +141,7 @@ class Determiniser {
 }  // namespace
 
 std::optional<RuleAutomaton> determinise(const RuleNfa& nfa, std::uint32_t rule) {
-  return Determiniser(nfa, rule).run();
+  return RuleDeterminiser(nfa, rule).run();
 }
 
 RuleAutomaton copy_rule(const RuleNfa& nfa, std::uint32_t rule) {

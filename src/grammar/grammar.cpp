@@ -21,12 +21,12 @@ namespace semfuse {
 namespace {
 
 // A few seconds of work, and more for a text that is long rather than ambiguous; what a small machine has of memory.
-constexpr std::size_t kMostWork = 30'000'000;
-constexpr std::size_t kMostWorkForAByte = 200;
+constexpr std::size_t kMostMatchWork = 30'000'000;
+constexpr std::size_t kMostMatchWorkForAByte = 200;
 constexpr std::size_t kMostMemory = std::size_t{1} << 30;
 
 void check_work(const Configurations& configurations, std::size_t bytes_read) {
-  const std::size_t most_work = kMostWork + kMostWorkForAByte * bytes_read;
+  const std::size_t most_work = kMostMatchWork + kMostMatchWorkForAByte * bytes_read;
   if (configurations.memory() > kMostMemory) {
     throw Error(
         fmt::format("grammar: to follow the first {} bytes of the text takes more than {} MB, as it is nested "

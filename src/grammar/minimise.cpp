@@ -9,11 +9,11 @@
 namespace semfuse {
 namespace {
 
-using State = RuleAutomaton::State;
+using RuleState = RuleAutomaton::State;
 
 // The state with edges to classes of states.
-State with_targets(const State& state, const std::vector<std::uint32_t>& class_of) {
-  State result;
+RuleState with_targets(const RuleState& state, const std::vector<std::uint32_t>& class_of) {
+  RuleState result;
   result.accepting = state.accepting;
   for (RuleAutomaton::ByteEdge edge : state.bytes) {
     edge.target = class_of[edge.target];
@@ -90,7 +90,7 @@ class Partition {
 
   // What with_targets() would make of the state, as words.
   void write_signature(std::uint32_t index, std::vector<std::uint32_t>& words) const {
-    const State& state = automaton_.states[index];
+    const RuleState& state = automaton_.states[index];
     words.clear();
     words.reserve(2 + 3 * state.bytes.size() + 2 * state.calls.size());
     words.push_back(state.accepting ? 1u : 0u);

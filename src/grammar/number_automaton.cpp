@@ -15,7 +15,7 @@ using Bound = NumberBounds::Bound;
 using Edge = CharacterAutomaton::Edge;
 using State = CharacterAutomaton::State;
 
-constexpr std::size_t kMostStates = 20'000;
+constexpr std::size_t kMostNumberStates = 20'000;
 constexpr std::uint64_t kMostMultiple = 100'000;
 
 // m = factor / 10^scale
@@ -139,7 +139,7 @@ class Magnitudes {
   std::size_t most_fraction_ = 1;
 };
 
-class Builder {
+class NumberBuilder {
  public:
   std::vector<State> build(const NumberBounds& bounds) {
     std::vector<Multiple> multiples;
@@ -171,7 +171,8 @@ class Builder {
         if (!to) continue;
         const auto [found, added] = ids.emplace(*to, static_cast<std::uint32_t>(states_.size()));
         if (added) {
-          if (states_.size() >= kMostStates) throw Error("these numbers have too many states; choose rounder bounds");
+          if (states_.size() >= kMostNumberStates)
+            throw Error("these numbers have too many states; choose rounder bounds");
           states_.push_back({.accepting = magnitudes.accepts(*to)});
           open.emplace_back(*to, found->second);
         }
@@ -208,7 +209,7 @@ bool NumberBounds::is_empty() const {
 }
 
 CharacterAutomaton number_automaton(const NumberBounds& bounds) {
-  return CharacterAutomaton(Builder().build(bounds));
+  return CharacterAutomaton(NumberBuilder().build(bounds));
 }
 
 }  // namespace semfuse

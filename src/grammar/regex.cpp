@@ -15,7 +15,7 @@
 namespace semfuse {
 namespace {
 
-using Kind = Regex::Kind;
+using RegexKind = Regex::Kind;
 using Node = Regex::Node;
 using Ranges = std::vector<CodePointRange>;
 
@@ -34,9 +34,9 @@ Ranges without_surrogates(const Ranges& ranges) {
   return complement(normalised(std::move(gaps)));
 }
 
-class Parser {
+class RegexParser {
  public:
-  explicit Parser(const GrammarText& source) : source_(source), text_(source.text) {}
+  explicit RegexParser(const GrammarText& source) : source_(source), text_(source.text) {}
 
   Regex parse() {
     if (text_.size() > kMaxBytes) fail(0, fmt::format("more than {} bytes; make it shorter", kMaxBytes));
@@ -64,14 +64,14 @@ class Parser {
   // What was added last is the root of what was read: so a tree of one child is that child, unless others followed it.
   std::uint32_t parse_choice(std::uint32_t depth) {
     if (depth > kMaxDepth) fail(at_, fmt::format("nested deeper than {}; make it flatter", kMaxDepth));
-    Node choice = {.kind = Kind::choice};
+    Node choice = {.kind = RegexKind::choice};
     choice.children.push_back(parse_sequence(depth));
     while (take("|")) choice.children.push_back(parse_sequence(depth));
     return choice.children.size() == 1 ? choice.children[0] : add(std::move(choice));
   }
 
   std::uint32_t parse_sequence(std::uint32_t depth) {
-    Node sequence = {.kind = Kind::sequence};
+    Node sequence = {.kind = RegexKind::sequence};
     while (!at_end() && peek() != '|' && peek() != ')') {
       const std::size_t begin = at_;
       const std::uint32_t item = parse_item(depth);
@@ -82,8 +82,8 @@ class Parser {
 
   std::uint32_t parse_item(std::uint32_t depth) {
     const std::size_t begin = at_;
-    if (take("^")) return add({.kind = Kind::begin});
-    if (take("$")) return add({.kind = Kind::end});
+    if (take("^")) return add({.kind = RegexKind::begin});
+    if (take("$")) return add({.kind = RegexKind::end});
     if (take("(")) return parse_group(begin, depth);
     if (take("[")) return parse_class(begin);
     if (take(".")) return add_characters(complement(kLineEnds));
@@ -96,7 +96,7 @@ class Parser {
   }
 
   std::uint32_t add_characters(const Ranges& ranges) {
-    return add({.kind = Kind::characters, .ranges = without_surrogates(ranges)});
+    return add({.kind = RegexKind::characters, .ranges = without_surrogates(ranges)});
   }
 
   std::uint32_t parse_group(std::size_t begin, std::uint32_t depth) {
@@ -115,7 +115,7 @@ class Parser {
 
   std::uint32_t parse_repeats(std::uint32_t item, std::size_t begin) {
     for (bool repeated = false;; repeated = true) {
-      Node repeat = {.kind = Kind::repeat, .most = GrammarTree::kUnbounded, .children = {item}};
+      Node repeat = {.kind = RegexKind::repeat, .most = GrammarTree::kUnbounded, .children = {item}};
       const std::size_t here = at_;
       if (take("*")) {
       } else if (take("+")) {
@@ -126,7 +126,7 @@ class Parser {
         return item;
       }
       if (repeated) fail(here, "nothing to repeat: what stands before repeats already");
-      if (regex_[item].kind == Kind::begin || regex_[item].kind == Kind::end) {
+      if (regex_[item].kind == RegexKind::begin || regex_[item].kind == RegexKind::end) {
         fail(begin, "an anchor cannot be repeated; remove one of them");
       }
       take("?");  // The shortest match or the longest: the same texts.
@@ -317,14 +317,14 @@ class Anchors {
   bool remove() {
     const std::uint32_t root = regex_.root();
     std::uint32_t stripped = 0;
-    if (regex_[root].kind == Kind::choice) {
-      Node choice = {.kind = Kind::choice};
+    if (regex_[root].kind == RegexKind::choice) {
+      Node choice = {.kind = RegexKind::choice};
       for (const std::uint32_t child : std::vector(regex_[root].children)) choice.children.push_back(strip(child));
       stripped = add(std::move(choice));
     } else {
       stripped = strip(root);
     }
-    if (stripped != regex_.root()) add({.kind = Kind::sequence, .children = {stripped}});
+    if (stripped != regex_.root()) add({.kind = RegexKind::sequence, .children = {stripped}});
     return !found_elsewhere(regex_.root());
   }
 
@@ -335,21 +335,21 @@ class Anchors {
   }
 
   std::uint32_t fill() {
-    const std::uint32_t any = add({.kind = Kind::characters, .ranges = filler_});
-    return add({.kind = Kind::repeat, .most = GrammarTree::kUnbounded, .children = {any}});
+    const std::uint32_t any = add({.kind = RegexKind::characters, .ranges = filler_});
+    return add({.kind = RegexKind::repeat, .most = GrammarTree::kUnbounded, .children = {any}});
   }
 
   std::uint32_t strip(std::uint32_t index) {
-    Node sequence = {.kind = Kind::sequence, .children = {index}};
-    if (regex_[index].kind == Kind::sequence) sequence.children = regex_[index].children;
+    Node sequence = {.kind = RegexKind::sequence, .children = {index}};
+    if (regex_[index].kind == RegexKind::sequence) sequence.children = regex_[index].children;
     std::vector<std::uint32_t>& parts = sequence.children;
     bool begins = false;
     bool ends = false;
-    while (!parts.empty() && regex_[parts.front()].kind == Kind::begin) {
+    while (!parts.empty() && regex_[parts.front()].kind == RegexKind::begin) {
       parts.erase(parts.begin());
       begins = true;
     }
-    while (!parts.empty() && regex_[parts.back()].kind == Kind::end) {
+    while (!parts.empty() && regex_[parts.back()].kind == RegexKind::end) {
       parts.pop_back();
       ends = true;
     }
@@ -360,7 +360,7 @@ class Anchors {
 
   bool found_elsewhere(std::uint32_t index) const {
     const Node& node = regex_[index];
-    if (node.kind == Kind::begin || node.kind == Kind::end) return true;
+    if (node.kind == RegexKind::begin || node.kind == RegexKind::end) return true;
     return std::any_of(node.children.begin(), node.children.end(),
                        [this](std::uint32_t child) { return found_elsewhere(child); });
   }
@@ -373,7 +373,7 @@ class Anchors {
 }  // namespace
 
 Regex parse_regex(std::string_view text, std::string_view origin) {
-  return Parser({.text = text, .origin = origin}).parse();
+  return RegexParser({.text = text, .origin = origin}).parse();
 }
 
 bool without_anchors(Regex& regex, bool search, const std::vector<CodePointRange>& filler) {

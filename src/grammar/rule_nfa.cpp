@@ -16,16 +16,16 @@
 namespace semfuse {
 namespace {
 
-using Edge = RuleNfa::Edge;
+using NfaEdge = RuleNfa::Edge;
 using EdgeKind = RuleNfa::EdgeKind;
 using Expression = GrammarTree::Expression;
 using Kind = GrammarTree::Kind;
 
 constexpr std::uint64_t kExpression = std::uint64_t{1} << 32;
 
-class Builder {
+class NfaBuilder {
  public:
-  Builder(const GrammarTree& tree, const RulePlan& plan, std::size_t most_states)
+  NfaBuilder(const GrammarTree& tree, const RulePlan& plan, std::size_t most_states)
       : tree_(tree), plan_(plan), most_states_(most_states) {}
 
   std::optional<RuleNfa> build() {
@@ -112,7 +112,7 @@ class Builder {
 
   bool is_too_large() const { return num_states_ > most_states_ || edges_.size() > 4 * most_states_; }
   std::uint32_t add_state() { return num_states_++; }
-  void add_edge(std::uint32_t from, Edge edge) { edges_.emplace_back(from, edge); }
+  void add_edge(std::uint32_t from, NfaEdge edge) { edges_.emplace_back(from, edge); }
   void add_empty(std::uint32_t from, std::uint32_t to) { add_edge(from, {.kind = EdgeKind::empty, .target = to}); }
 
   // Adds paths that spell the expression. Adds no other edge into `from` or out of `to`; they may be the same state,
@@ -276,7 +276,7 @@ class Builder {
       nfa_.alive[state] = true;
     };
     const auto follow = [&](std::uint32_t e) {
-      const Edge& edge = edges_[e].second;
+      const NfaEdge& edge = edges_[e].second;
       const bool callable = edge.kind != EdgeKind::call || nfa_.can_call(edge);
       if (callable && nfa_.alive[edge.target]) mark(edges_[e].first);
     };
@@ -304,13 +304,13 @@ class Builder {
   std::unordered_map<std::uint64_t, std::uint32_t> body_rules_;  // By the rule or expression that is repeated.
   std::map<std::pair<std::uint32_t, std::uint64_t>, std::size_t> counters_;
   std::uint32_t num_states_ = 0;
-  std::vector<std::pair<std::uint32_t, Edge>> edges_;
+  std::vector<std::pair<std::uint32_t, NfaEdge>> edges_;
 };
 
 }  // namespace
 
 std::optional<RuleNfa> build_rule_nfa(const GrammarTree& tree, const RulePlan& plan, std::size_t most_states) {
-  return Builder(tree, plan, most_states).build();
+  return NfaBuilder(tree, plan, most_states).build();
 }
 
 RuleNfa build_rule_nfa(const GrammarTree& tree, const GrammarText& source) {

@@ -15,8 +15,8 @@ constexpr std::uint64_t kHuge = std::uint64_t{1} << 40;
 
 // A repetition with so many states, written out, is counted instead. A few copies make a better automaton; so many
 // that there are no numbers for them are refused.
-constexpr std::uint64_t kLeastCounted = 250;
-constexpr std::uint64_t kMostCounted = std::uint64_t{1} << 25;
+constexpr std::uint64_t kLeastCountedSize = 250;
+constexpr std::uint64_t kMostCountedSize = std::uint64_t{1} << 25;
 constexpr std::uint64_t kSizeOfCounted = 3;
 
 std::uint64_t num_copies(const Expression& repeat) {
@@ -132,7 +132,7 @@ class Planner {
         const std::uint64_t copies = num_copies(expression);
         const std::uint64_t size = copies * (sizes[expression.children[0]] + 1);
         const bool several = expression.most != GrammarTree::kUnbounded ? copies > 1 : expression.least > 1;
-        plan.counted[index] = several && !empty && size >= kLeastCounted && size <= kMostCounted;
+        plan.counted[index] = several && !empty && size >= kLeastCountedSize && size <= kMostCountedSize;
         break;
       }
     }

@@ -13,7 +13,6 @@ namespace {
 
 using Whitespace = JsonSchemaOptions::Whitespace;
 
-constexpr std::uint32_t kUnbounded = GrammarTree::kUnbounded;
 constexpr std::size_t kMostPatterns = 4;
 constexpr std::size_t kMostInAnyOrder = 10;
 constexpr std::size_t kMostCounted = 20'000;  // Members times counts.
@@ -98,7 +97,7 @@ class ObjectWriter {
         std::count_if(members_.begin(), members_.end(), [](const Member& member) { return member.required; }));
     if (counts_.is_empty() || num_required > counts_.most) return false;
     if (counts_.least <= num_required) counts_.least = 0;
-    if (other_.empty() && members_.size() <= counts_.most) counts_.most = kUnbounded;
+    if (other_.empty() && members_.size() <= counts_.most) counts_.most = GrammarTree::kUnbounded;
     if (other_.empty() && members_.size() < counts_.least) return false;
     if (!other_.empty() && counts_.least > 1) {
       rules_.shapes().fail(pointer_ + "/minProperties",
@@ -148,7 +147,7 @@ class ObjectWriter {
 
   // A rule for each member that may come next and each number of members before it.
   std::string write_counted() {
-    const std::uint32_t limit = counts_.most == kUnbounded ? counts_.least : counts_.most;
+    const std::uint32_t limit = counts_.most == GrammarTree::kUnbounded ? counts_.least : counts_.most;
     if (members_.size() * std::size_t{limit + 1} > kMostCounted) {
       rules_.shapes().fail(pointer_, "too many members to count; leave out minProperties and maxProperties");
     }
@@ -162,7 +161,7 @@ class ObjectWriter {
 
   // What follows if `count` members stand there; of none, only what has some.
   std::string counted_from(std::size_t i, std::uint32_t count) {
-    const std::uint32_t cap = counts_.most == kUnbounded ? std::max(1u, counts_.least) : counts_.most;
+    const std::uint32_t cap = counts_.most == GrammarTree::kUnbounded ? std::max(1u, counts_.least) : counts_.most;
     if (i == members_.size()) return counted_others(count);
     std::string* name = nullptr;
     if (count > 0) {
@@ -189,10 +188,10 @@ class ObjectWriter {
 
   std::string counted_others(std::uint32_t count) {
     const std::uint32_t least = counts_.least > count ? counts_.least - count : 0;
-    const std::uint32_t most = counts_.most == kUnbounded ? kUnbounded : counts_.most - count;
+    const std::uint32_t most = counts_.most == GrammarTree::kUnbounded ? GrammarTree::kUnbounded : counts_.most - count;
     if (other_.empty() || most == 0) return least > 0 ? rules_.use(kNever) : "";
     if (count > 0) return fmt::format("({} {}){}", rules_.comma(), other_, gbnf_count(least, most));
-    const std::uint32_t more = most == kUnbounded ? kUnbounded : most - 1;
+    const std::uint32_t more = most == GrammarTree::kUnbounded ? GrammarTree::kUnbounded : most - 1;
     const std::string rest =
         more == 0 ? "" : fmt::format("({} {}){}", rules_.comma(), other_, gbnf_count(least > 1 ? least - 1 : 0, more));
     return SchemaRules::join({other_, rest});

@@ -13,8 +13,8 @@ namespace semfuse {
 namespace {
 
 constexpr std::size_t kMostBytes = 1 << 20;
-constexpr std::size_t kMostWork = 20'000;  // Shapes and parts of them.
-constexpr std::size_t kMostChain = 500;    // Of references and conjunctions.
+constexpr std::size_t kMostShapeWork = 20'000;  // Shapes and parts of them.
+constexpr std::size_t kMostChain = 500;         // Of references and conjunctions.
 
 constexpr std::array kSupported = {"type",
                                    "enum",
@@ -208,7 +208,7 @@ void SchemaShapes::expand(Partial partial, std::vector<SchemaShape>& out) {
     partial.todo.pop_back();
     if (!partial.seen.insert(todo.schema).second) continue;
     const std::string pointer = located_[todo.schema].pointer;
-    if (++work_ > kMostWork) fail(pointer, "the schema has too many alternatives; make it simpler");
+    if (++work_ > kMostShapeWork) fail(pointer, "the schema has too many alternatives; make it simpler");
     const JsonValue& value = *located_[todo.schema].value;
     if (value.is(JsonValue::Type::boolean)) {
       if (!value.truth) return;
