@@ -19,17 +19,17 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::StartsWith;
 
-Grammar parse(std::string_view gbnf) {
+Grammar parsed(std::string_view gbnf) {
   return Grammar::parse(gbnf, "g", words_of(synthetic_lexicon()));
 }
 
 bool accepts(std::string_view gbnf, std::string_view text) {
-  return parse(gbnf).match(text).accepted;
+  return parsed(gbnf).match(text).accepted;
 }
 
 std::string error_of(std::string_view gbnf) {
   try {
-    parse(gbnf);
+    parsed(gbnf);
   } catch (const Error& error) {
     return error.what();
   }
@@ -63,7 +63,7 @@ TEST(Grammar, ReadsCharacterClasses) {
 
 TEST(Grammar, ClassesAreExactlyTheirCharacters) {
   const Grammar grammar =
-      parse(R"(root ::= [\u0020-\u0100\u07F0-\u0810\uD7F0-\uE010\uFFF0-\U00010010\U0010FFF0-\U0010FFFF])");
+      parsed(R"(root ::= [\u0020-\u0100\u07F0-\u0810\uD7F0-\uE010\uFFF0-\U00010010\U0010FFF0-\U0010FFFF])");
   const auto inside = [](char32_t c) {
     return (c >= 0x20 && c <= 0x100) || (c >= 0x7F0 && c <= 0x810) || (c >= 0xD7F0 && c <= 0xE010) ||
            (c >= 0xFFF0 && c <= 0x10010) || c >= 0x10FFF0;
@@ -113,7 +113,7 @@ TEST(Grammar, CountsHoldToTheLast) {
     for (std::size_t i = 0; i < n; ++i) all += text;
     return all;
   };
-  const Grammar string = parse("root ::= \"<\" char{2,900} \">\"\nchar ::= [^<>\\\\] | \"\\\\\" [n<>]");
+  const Grammar string = parsed("root ::= \"<\" char{2,900} \">\"\nchar ::= [^<>\\\\] | \"\\\\\" [n<>]");
   for (const std::size_t n : {0u, 1u, 2u, 3u, 450u, 899u, 900u, 901u, 2000u}) {
     const bool good = n >= 2 && n <= 900;
     for (const char* character : {"x", "é", "日", "\\n"}) {
@@ -126,13 +126,13 @@ TEST(Grammar, CountsHoldToTheLast) {
     EXPECT_EQ(accepts("root ::= (\"(\" pair* \")\"){450,900}\npair ::= \"(\" pair* \")\"", texts("(())", n)),
               n >= 450 && n <= 900);
   }
-  const Grammar rows = parse("root ::= (\"[\" [0-9]{3,400} \"]\"){2,300}");
+  const Grammar rows = parsed("root ::= (\"[\" [0-9]{3,400} \"]\"){2,300}");
   EXPECT_TRUE(rows.match(texts("[" + texts("7", 400) + "]", 300)).accepted);
   EXPECT_EQ(rows.match(texts("[" + texts("7", 400) + "]", 301)).offset, 300u * 402);
   EXPECT_FALSE(rows.match("[123]").accepted);
   EXPECT_EQ(rows.match("[123][" + texts("7", 401)).offset, 406u);
-  EXPECT_TRUE(parse("root ::= [^x]{0,65536} \"x\"").match(texts("é", 65536) + "x").accepted);
-  EXPECT_EQ(parse("root ::= ((\"a\"{1000}){1000}){1000}").match(texts("a", 5000) + "b").offset, 5000u);
+  EXPECT_TRUE(parsed("root ::= [^x]{0,65536} \"x\"").match(texts("é", 65536) + "x").accepted);
+  EXPECT_EQ(parsed("root ::= ((\"a\"{1000}){1000}){1000}").match(texts("a", 5000) + "b").offset, 5000u);
 }
 
 TEST(Grammar, RulesGoOverLines) {
@@ -172,7 +172,7 @@ TEST(Grammar, EveryKindOfRecursionWorks) {
 }
 
 TEST(Grammar, DeepNestingIsNoProblem) {
-  const Grammar grammar = parse("root ::= \"(\" root \")\" | \"x\"");
+  const Grammar grammar = parsed("root ::= \"(\" root \")\" | \"x\"");
   const std::size_t depth = 20000;
   EXPECT_TRUE(grammar.match(std::string(depth, '(') + "x" + std::string(depth, ')')).accepted);
   EXPECT_FALSE(grammar.match(std::string(depth, '(') + "x" + std::string(depth - 1, ')')).accepted);
@@ -251,7 +251,7 @@ TEST(Grammar, RefusesAGrammarWithoutSentences) {
   EXPECT_THAT(error_of("root ::= root"), HasSubstr("describes no sentence"));
   EXPECT_THAT(error_of("x ::= \"a\"\nroot ::= y\ny ::= x y"), StartsWith("g:2:1: rule \"root\" describes no sentence"));
   // A way that never ends is left out, the others stay.
-  const Grammar grammar = parse("root ::= \"a\" endless | \"b\"\nendless ::= \"c\" endless");
+  const Grammar grammar = parsed("root ::= \"a\" endless | \"b\"\nendless ::= \"c\" endless");
   EXPECT_TRUE(grammar.match("b").accepted);
   EXPECT_EQ(grammar.match("a").offset, 0u);
 }
@@ -271,7 +271,7 @@ TEST(Grammar, RulesThatDoubleStaySmall) {
   for (int i = 0; i < 60; ++i) {
     gbnf += fmt::format("r{0} ::= r{1} r{1}\n", i, i + 1);
   }
-  const Grammar grammar = parse(gbnf + "r60 ::= \"a\" | \"\"\n");
+  const Grammar grammar = parsed(gbnf + "r60 ::= \"a\" | \"\"\n");
   EXPECT_TRUE(grammar.match(std::string(100, 'a')).accepted);
   EXPECT_FALSE(grammar.match("ab").accepted);
 }
@@ -284,13 +284,13 @@ TEST(Grammar, LongChainsOfRulesAreNoProblem) {
 }
 
 TEST(Grammar, SubsetsThatExplodeStayAsTheyAre) {
-  const Grammar grammar = parse("root ::= (\"a\" | \"b\")* \"a\" (\"a\" | \"b\"){30}");
+  const Grammar grammar = parsed("root ::= (\"a\" | \"b\")* \"a\" (\"a\" | \"b\"){30}");
   EXPECT_TRUE(grammar.match(std::string(20, 'b') + "a" + std::string(30, 'b')).accepted);
   EXPECT_FALSE(grammar.match(std::string(20, 'a') + "b" + std::string(30, 'b')).accepted);
 }
 
 TEST(Grammar, SaysWhereATextLeavesTheLanguage) {
-  const Grammar grammar = parse("root ::= @subject \" \" (\"reviews\" | \"trains\") \" the paper\" [0-9]* \".\"");
+  const Grammar grammar = parsed("root ::= @subject \" \" (\"reviews\" | \"trains\") \" the paper\" [0-9]* \".\"");
   const auto expected = [&grammar](std::string_view text) { return grammar.match(text).expected; };
   EXPECT_EQ(grammar.match("Alice cooks").offset, 6u);
   EXPECT_THAT(expected("Alice cooks"), ElementsAre("\"reviews\"", "\"trains\""));
@@ -300,11 +300,11 @@ TEST(Grammar, SaysWhereATextLeavesTheLanguage) {
   EXPECT_THAT(expected("Alice reviews the paper"), ElementsAre("[0-9]", "\".\""));
   EXPECT_THAT(expected("Alice reviews the paper.."), ElementsAre("end of text"));
   EXPECT_THAT(expected(""), ElementsAre("\"Alice\"", "\"Bob\"", "\"Carol\"", "\"Dave\"", "\"Eve\""));
-  EXPECT_THAT(parse("root ::= [a-z] | [A-Z] | .{3}").match("").expected, Contains(StartsWith("[")));
+  EXPECT_THAT(parsed("root ::= [a-z] | [A-Z] | .{3}").match("").expected, Contains(StartsWith("[")));
 }
 
 TEST(Grammar, CharactersBeyondAsciiStayWhole) {
-  const auto match = [](std::string_view gbnf, std::string_view text) { return parse(std::string(gbnf)).match(text); };
+  const auto match = [](std::string_view gbnf, std::string_view text) { return parsed(std::string(gbnf)).match(text); };
   const Grammar::Match inside = match("root ::= \"caf\" [à-ö] \".\"", "cafÿ.");
   EXPECT_EQ(inside.offset, 3u);
   EXPECT_THAT(inside.expected, ElementsAre("[à-ö]"));
@@ -316,7 +316,7 @@ TEST(Grammar, CharactersBeyondAsciiStayWhole) {
 }
 
 TEST(Grammar, AmbiguityIsBounded) {
-  const Grammar grammar = parse("root ::= root root | root root root | \"a\"");
+  const Grammar grammar = parsed("root ::= root root | root root root | \"a\"");
   EXPECT_TRUE(grammar.match(std::string(60, 'a')).accepted);
   try {
     grammar.match(std::string(100'000, 'a'));

@@ -50,7 +50,7 @@ TEST(RegexGrammar, MatchesWholeTexts) {
   }
 }
 
-std::string error_of(const std::string& regex) {
+std::string regex_error_of(const std::string& regex) {
   try {
     Grammar::from_regex(regex);
     return "accepted";
@@ -60,22 +60,22 @@ std::string error_of(const std::string& regex) {
 }
 
 TEST(RegexGrammar, RefusesWhatIsNotRegular) {
-  EXPECT_THAT(error_of("(a)\\1"), StartsWith("regex:1:4: references back"));
-  EXPECT_THAT(error_of("a(?=b)"), StartsWith("regex:1:2: look-around"));
-  EXPECT_THAT(error_of("(?<!b)"), HasSubstr("look-around"));
-  EXPECT_THAT(error_of("\\bword"), HasSubstr("word boundaries"));
-  EXPECT_THAT(error_of("\\p{L}"), HasSubstr("properties of characters"));
-  EXPECT_THAT(error_of("(a"), StartsWith("regex:1:1: this group is not closed"));
-  EXPECT_THAT(error_of("a)"), StartsWith("regex:1:2: this \")\" closes no group"));
-  EXPECT_THAT(error_of("[z-a]"), HasSubstr("runs backwards"));
-  EXPECT_THAT(error_of("a{3,2}"), HasSubstr("runs backwards"));
-  EXPECT_THAT(error_of("a**"), HasSubstr("nothing to repeat"));
-  EXPECT_THAT(error_of("+"), HasSubstr("nothing does"));
-  EXPECT_THAT(error_of("a\\"), HasSubstr("backslash"));
-  EXPECT_THAT(error_of("\xff"), HasSubstr("UTF-8"));
-  EXPECT_THAT(error_of("a{1,1000000000}"), HasSubstr("above 65536"));
-  EXPECT_THAT(error_of(std::string(300, '(') + std::string(300, ')')), HasSubstr("nested deeper than 100"));
-  EXPECT_THAT(error_of("[^\\s\\S]"), HasSubstr("describes no sentence"));
+  EXPECT_THAT(regex_error_of("(a)\\1"), StartsWith("regex:1:4: references back"));
+  EXPECT_THAT(regex_error_of("a(?=b)"), StartsWith("regex:1:2: look-around"));
+  EXPECT_THAT(regex_error_of("(?<!b)"), HasSubstr("look-around"));
+  EXPECT_THAT(regex_error_of("\\bword"), HasSubstr("word boundaries"));
+  EXPECT_THAT(regex_error_of("\\p{L}"), HasSubstr("properties of characters"));
+  EXPECT_THAT(regex_error_of("(a"), StartsWith("regex:1:1: this group is not closed"));
+  EXPECT_THAT(regex_error_of("a)"), StartsWith("regex:1:2: this \")\" closes no group"));
+  EXPECT_THAT(regex_error_of("[z-a]"), HasSubstr("runs backwards"));
+  EXPECT_THAT(regex_error_of("a{3,2}"), HasSubstr("runs backwards"));
+  EXPECT_THAT(regex_error_of("a**"), HasSubstr("nothing to repeat"));
+  EXPECT_THAT(regex_error_of("+"), HasSubstr("nothing does"));
+  EXPECT_THAT(regex_error_of("a\\"), HasSubstr("backslash"));
+  EXPECT_THAT(regex_error_of("\xff"), HasSubstr("UTF-8"));
+  EXPECT_THAT(regex_error_of("a{1,1000000000}"), HasSubstr("above 65536"));
+  EXPECT_THAT(regex_error_of(std::string(300, '(') + std::string(300, ')')), HasSubstr("nested deeper than 100"));
+  EXPECT_THAT(regex_error_of("[^\\s\\S]"), HasSubstr("describes no sentence"));
 }
 
 TEST(RegexGrammar, BlowUpsAreBounded) {
@@ -83,7 +83,7 @@ TEST(RegexGrammar, BlowUpsAreBounded) {
   EXPECT_TRUE(Grammar::from_regex("(((a*)*)*)*").match("aaa").accepted);
   EXPECT_TRUE(Grammar::from_regex("[ab]*a[ab]{200}").match("a" + std::string(200, 'b')).accepted);
   EXPECT_EQ(Grammar::from_regex("((a{1000}){1000}){1000}").match(std::string(3000, 'a') + "b").offset, 3000u);
-  EXPECT_THAT(error_of("(((a?){1000}){1000}){1000}"), HasSubstr("states"));
+  EXPECT_THAT(regex_error_of("(((a?){1000}){1000}){1000}"), HasSubstr("states"));
 }
 
 }  // namespace

@@ -23,13 +23,13 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::StartsWith;
 
-Grammar parse(std::string_view gbnf) {
+Grammar parse_settings(std::string_view gbnf) {
   return Grammar::parse(gbnf, "g", words_of(synthetic_lexicon()));
 }
 
-std::string error_of(std::string_view gbnf) {
+std::string settings_error_of(std::string_view gbnf) {
   try {
-    parse(gbnf);
+    parse_settings(gbnf);
   } catch (const Error& error) {
     return error.what();
   }
@@ -45,69 +45,71 @@ std::vector<std::string> written(const Grammar& grammar) {
 
 TEST(RuleSettings, AreReadBehindNamesAndClasses) {
   EXPECT_THAT(
-      written(parse("root ::= a[polarity=0.9] @adjective[ polarity = 0.1 , strength=0.3 ] a[polarity=0.9]\n"
-                    "a ::= \"x\" b[mark=?:0.6,.:0.4]\nb ::= \"y\"")),
+      written(parse_settings("root ::= a[polarity=0.9] @adjective[ polarity = 0.1 , strength=0.3 ] a[polarity=0.9]\n"
+                             "a ::= \"x\" b[mark=?:0.6,.:0.4]\nb ::= \"y\"")),
       ElementsAre("g:1:12 polarity=0.9", "g:1:38 polarity=0.1", "g:1:55 strength=0.3", "g:2:13 mark=?:0.6,.:0.4"));
-  EXPECT_THAT(written(parse("root ::= a[mark=\\]:0.5,.:0.5]\na ::= \"x\"")), ElementsAre("g:1:12 mark=]:0.5,.:0.5"));
+  EXPECT_THAT(written(parse_settings("root ::= a[mark=\\]:0.5,.:0.5]\na ::= \"x\"")),
+              ElementsAre("g:1:12 mark=]:0.5,.:0.5"));
 }
 
 TEST(RuleSettings, DoNotChangeTheLanguage) {
-  const Grammar grammar = parse("root ::= a[k=1] | \"(\" root[k=2] \")\"\na ::= \"x\" a[j=3] | \"y\"");
+  const Grammar grammar = parse_settings("root ::= a[k=1] | \"(\" root[k=2] \")\"\na ::= \"x\" a[j=3] | \"y\"");
   for (const char* text : {"y", "xxy", "((xy))"}) EXPECT_TRUE(grammar.match(text).accepted) << text;
   for (const char* text : {"", "x", "((y)"}) EXPECT_FALSE(grammar.match(text).accepted) << text;
 }
 
 TEST(RuleSettings, OtherBracketsAreCharacterClasses) {
-  EXPECT_TRUE(parse("root ::= a[0-9]\na ::= \"x\"").match("x7").accepted);
-  EXPECT_TRUE(parse("root ::= a [k=1]\na ::= \"x\"").match("x=").accepted);
-  EXPECT_TRUE(parse("root ::= a[=]\na ::= \"x\"").match("x=").accepted);
-  EXPECT_TRUE(parse("root ::= a[abc]\na ::= \"x\"").match("xb").accepted);
-  EXPECT_TRUE(parse("root ::= a[a-z=]\na ::= \"x\"").match("x=").accepted);
-  EXPECT_TRUE(parse("root ::= a[=abc] [A-Za-z0-9+/=]\na ::= \"x\"").match("xb=").accepted);
-  EXPECT_TRUE(parse("root ::= a[ab cd]\na ::= \"x\"").match("xd").accepted);
+  EXPECT_TRUE(parse_settings("root ::= a[0-9]\na ::= \"x\"").match("x7").accepted);
+  EXPECT_TRUE(parse_settings("root ::= a [k=1]\na ::= \"x\"").match("x=").accepted);
+  EXPECT_TRUE(parse_settings("root ::= a[=]\na ::= \"x\"").match("x=").accepted);
+  EXPECT_TRUE(parse_settings("root ::= a[abc]\na ::= \"x\"").match("xb").accepted);
+  EXPECT_TRUE(parse_settings("root ::= a[a-z=]\na ::= \"x\"").match("x=").accepted);
+  EXPECT_TRUE(parse_settings("root ::= a[=abc] [A-Za-z0-9+/=]\na ::= \"x\"").match("xb=").accepted);
+  EXPECT_TRUE(parse_settings("root ::= a[ab cd]\na ::= \"x\"").match("xd").accepted);
 }
 
 TEST(RuleSettings, MisplacedOrMisspeltOnesAreNoCharacterClasses) {
   const std::string rule = "\na ::= \"x\"";
   for (const char* text : {"a [polarity=0.9]", "(a)[polarity=0.9]", "\"x\"[polarity=0.9]", "a?[polarity=0.9]"}) {
-    EXPECT_THAT(error_of(std::string("root ::= ") + text + rule), HasSubstr("a setting stands right behind the name"))
+    EXPECT_THAT(settings_error_of(std::string("root ::= ") + text + rule),
+                HasSubstr("a setting stands right behind the name"))
         << text;
   }
-  EXPECT_THAT(error_of("root ::= a[polarity=0.9][strength=0.3]" + rule), HasSubstr("share a bracket"));
-  EXPECT_THAT(error_of("root ::= a[polarity 0.9]" + rule), HasSubstr("write a setting as [polarity=VALUE]"));
-  EXPECT_THAT(error_of("root ::= a[polarity: .9]" + rule), HasSubstr("write a setting as [polarity=VALUE]"));
+  EXPECT_THAT(settings_error_of("root ::= a[polarity=0.9][strength=0.3]" + rule), HasSubstr("share a bracket"));
+  EXPECT_THAT(settings_error_of("root ::= a[polarity 0.9]" + rule), HasSubstr("write a setting as [polarity=VALUE]"));
+  EXPECT_THAT(settings_error_of("root ::= a[polarity: .9]" + rule), HasSubstr("write a setting as [polarity=VALUE]"));
 }
 
 TEST(RuleSettings, RefuseWhatIsNotWellFormed) {
-  EXPECT_THAT(error_of("root ::= a[k=\na ::= \"x\""), StartsWith("g:1:11: this setting is not closed"));
-  EXPECT_THAT(error_of("root ::= a[k=]\na ::= \"x\""), StartsWith("g:1:12: knob \"k\" is set to nothing"));
-  EXPECT_THAT(error_of("root ::= a[k=  ]\na ::= \"x\""), HasSubstr("set to nothing"));
-  EXPECT_THAT(error_of("root ::= a[k=1, k=2]\na ::= \"x\""), StartsWith("g:1:17: knob \"k\" is set twice"));
-  EXPECT_THAT(error_of("root ::= a[k=1 [.!?]\na ::= \"x\""), StartsWith("g:1:11: this setting is not closed"));
-  EXPECT_THAT(error_of("root[k=1] ::= \"x\""), HasSubstr("a rule is set where it is used"));
-  EXPECT_THAT(error_of("root ::= a[k=1"), HasSubstr("not closed"));
-  EXPECT_THAT(error_of("root ::= a[k=\\q]\na ::= \"x\""), HasSubstr("unknown escape"));
+  EXPECT_THAT(settings_error_of("root ::= a[k=\na ::= \"x\""), StartsWith("g:1:11: this setting is not closed"));
+  EXPECT_THAT(settings_error_of("root ::= a[k=]\na ::= \"x\""), StartsWith("g:1:12: knob \"k\" is set to nothing"));
+  EXPECT_THAT(settings_error_of("root ::= a[k=  ]\na ::= \"x\""), HasSubstr("set to nothing"));
+  EXPECT_THAT(settings_error_of("root ::= a[k=1, k=2]\na ::= \"x\""), StartsWith("g:1:17: knob \"k\" is set twice"));
+  EXPECT_THAT(settings_error_of("root ::= a[k=1 [.!?]\na ::= \"x\""), StartsWith("g:1:11: this setting is not closed"));
+  EXPECT_THAT(settings_error_of("root[k=1] ::= \"x\""), HasSubstr("a rule is set where it is used"));
+  EXPECT_THAT(settings_error_of("root ::= a[k=1"), HasSubstr("not closed"));
+  EXPECT_THAT(settings_error_of("root ::= a[k=\\q]\na ::= \"x\""), HasSubstr("unknown escape"));
 }
 
 // Brackets are looked into, but not to the end of the text.
 TEST(RuleSettings, ManyBracketsTakeNoTime) {
   std::string text = "root ::= \"x\"";
   for (int i = 0; i < 200'000; ++i) text += "a[b]";
-  EXPECT_THAT(error_of(text), HasSubstr("there is no rule"));
+  EXPECT_THAT(settings_error_of(text), HasSubstr("there is no rule"));
 }
 
 TEST(RuleSettings, AreLimited) {
   std::string many = "root ::= \"\"";
   for (std::uint32_t i = 0; i < kMaxContexts; ++i) many += fmt::format(" a[k={}]", i);
-  EXPECT_THAT(error_of(many + "\na ::= \"x\""), HasSubstr("settings combine in more than 31 ways"));
+  EXPECT_THAT(settings_error_of(many + "\na ::= \"x\""), HasSubstr("settings combine in more than 31 ways"));
   std::string unused = "root ::= \"x\"\nb ::= \"\"";
   for (int i = 0; i < 300; ++i) unused += fmt::format(" a[k={}]", i);
-  EXPECT_THAT(error_of(unused + "\na ::= \"x\""), HasSubstr("more than 256 different settings"));
+  EXPECT_THAT(settings_error_of(unused + "\na ::= \"x\""), HasSubstr("more than 256 different settings"));
   // Knobs that combine in every way.
   std::string combined = "root ::= \"x\"";
   for (int i = 0; i < 6; ++i) combined += fmt::format(" | root[k{}=0] | root[k{}=1]", i, i);
-  EXPECT_THAT(error_of(combined), HasSubstr("settings combine in more than 31 ways"));
-  EXPECT_THAT(error_of("root ::= a[k=1] a[k=2] a[k=3]\na ::= \"" + std::string(500'000, 'x') + "\""),
+  EXPECT_THAT(settings_error_of(combined), HasSubstr("settings combine in more than 31 ways"));
+  EXPECT_THAT(settings_error_of("root ::= a[k=1] a[k=2] a[k=3]\na ::= \"" + std::string(500'000, 'x') + "\""),
               HasSubstr("its rules copied for each setting"));
 }
 
@@ -116,7 +118,7 @@ class RuleSettingsHold : public testing::Test {
   // What holds for the next word after a text: "knob=value".
   static std::vector<std::string> held_after(const std::string& gbnf, const std::string& text) {
     const Vocabulary vocabulary = Vocabulary::from_words(synthetic_corpus_words());
-    const CompiledGrammar compiled(parse(gbnf), TokenSurfaces::of(vocabulary));
+    const CompiledGrammar compiled(parse_settings(gbnf), TokenSurfaces::of(vocabulary));
     GrammarCursor cursor = compiled.begin();
     for (const std::string& word : split_words(text)) EXPECT_TRUE(cursor.advance(*vocabulary.find(word))) << word;
     std::vector<std::string> held;

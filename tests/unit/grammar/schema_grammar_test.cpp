@@ -15,13 +15,13 @@ using testing::StartsWith;
 
 constexpr JsonSchemaOptions kDense = {.whitespace = JsonSchemaOptions::Whitespace::none};
 
-struct Case {
+struct SchemaCase {
   std::string schema;
   std::vector<std::string> accepted;
   std::vector<std::string> refused;
 };
 
-void expect(const Case& c, const JsonSchemaOptions& options = kDense) {
+void expect(const SchemaCase& c, const JsonSchemaOptions& options = kDense) {
   SCOPED_TRACE(c.schema);
   const Grammar grammar = Grammar::from_json_schema(c.schema, "s", options);
   for (const std::string& text : c.accepted)
@@ -66,7 +66,7 @@ TEST(SchemaGrammar, Strings) {
           {"\"a\"", "\"abab\"", "\"ac\""}});
   expect(
       {R"({"allOf":[{"type":"string","pattern":"a"},{"pattern":"^.b"}]})", {"\"ab\"", "\"xba\""}, {"\"xb\"", "\"a\""}});
-  const std::vector<Case> formats = {
+  const std::vector<SchemaCase> formats = {
       {"date", {"2024-02-29", "1999-12-31"}, {"2023-02-29", "2024-13-01", "2024-04-31"}},
       {"time", {"12:30:00Z", "23:59:59.5+01:30"}, {"24:00:00Z", "12:30Z"}},
       {"date-time", {"2024-02-29T12:30:00Z"}, {"2024-02-29"}},
@@ -77,8 +77,8 @@ TEST(SchemaGrammar, Strings) {
       {"ipv6", {"::", "::1", "2001:db8::8a2e:370:7334", "::ffff:1.2.3.4"}, {":::", "1:2:3", "12345::"}},
       {"uri", {"https://user@example.org:80/a/b?c=d#e", "mailto:a@b.c"}, {"example", "http://a b"}},
       {"duration", {"P1DT12H", "P3W", "PT5M"}, {"P", "1D", "P1H"}}};
-  for (const Case& format : formats) {
-    Case quoted = {R"({"type":"string","format":")" + format.schema + "\"}", {}, {}};
+  for (const SchemaCase& format : formats) {
+    SchemaCase quoted = {R"({"type":"string","format":")" + format.schema + "\"}", {}, {}};
     for (const std::string& text : format.accepted) quoted.accepted.push_back('"' + text + '"');
     for (const std::string& text : format.refused) quoted.refused.push_back('"' + text + '"');
     expect(quoted);
@@ -158,7 +158,7 @@ TEST(SchemaGrammar, Whitespace) {
          {});
 }
 
-std::string error_of(const std::string& schema) {
+std::string schema_error_of(const std::string& schema) {
   try {
     Grammar::from_json_schema(schema, "s", kDense);
     return "accepted";
@@ -168,44 +168,46 @@ std::string error_of(const std::string& schema) {
 }
 
 TEST(SchemaGrammar, RefusesByPointerWhatItCannotSay) {
-  EXPECT_THAT(error_of(R"({"properties":{"a/b":{"not":{}}}})"), StartsWith("s#/properties/a~1b/not: this keyword"));
-  EXPECT_THAT(error_of(R"({"items":[{}]})"), StartsWith("s#/items: a list of schemas is called prefixItems"));
-  EXPECT_THAT(error_of(R"({"uniqueItems":true})"), StartsWith("s#/uniqueItems:"));
-  EXPECT_THAT(error_of(R"({"format":"idn-email"})"), StartsWith("s#/format: this format is not supported"));
-  EXPECT_THAT(error_of(R"({"type":"strin"})"), StartsWith("s#/type: there is no such type"));
-  EXPECT_THAT(error_of(R"({"propertys":{}})"), HasSubstr("did you mean"));
-  EXPECT_THAT(error_of(R"({"oneOf":[{"type":"integer"},{"type":"number"}]})"),
+  EXPECT_THAT(schema_error_of(R"({"properties":{"a/b":{"not":{}}}})"),
+              StartsWith("s#/properties/a~1b/not: this keyword"));
+  EXPECT_THAT(schema_error_of(R"({"items":[{}]})"), StartsWith("s#/items: a list of schemas is called prefixItems"));
+  EXPECT_THAT(schema_error_of(R"({"uniqueItems":true})"), StartsWith("s#/uniqueItems:"));
+  EXPECT_THAT(schema_error_of(R"({"format":"idn-email"})"), StartsWith("s#/format: this format is not supported"));
+  EXPECT_THAT(schema_error_of(R"({"type":"strin"})"), StartsWith("s#/type: there is no such type"));
+  EXPECT_THAT(schema_error_of(R"({"propertys":{}})"), HasSubstr("did you mean"));
+  EXPECT_THAT(schema_error_of(R"({"oneOf":[{"type":"integer"},{"type":"number"}]})"),
               StartsWith("s#/oneOf: alternatives 0 and 1"));
-  EXPECT_THAT(error_of(R"({"$ref":"other.json"})"), StartsWith("s#/$ref: only references within"));
-  EXPECT_THAT(error_of(R"({"$ref":"#/$defs/x"})"), StartsWith("s#/$ref: there is nothing at"));
-  EXPECT_THAT(error_of(R"({"items":{"pattern":"(a"}})"), StartsWith("s#/items/pattern: pattern:1:1:"));
-  EXPECT_THAT(error_of(R"({"maxLength":1000000000})"), StartsWith("s#/maxLength: a count above 65536"));
-  EXPECT_THAT(error_of(R"({"minLength":-1})"), StartsWith("s#/minLength: this needs a count"));
-  EXPECT_THAT(error_of("false"), StartsWith("s#: no value is valid"));
-  EXPECT_THAT(error_of(R"({"type":"string","enum":[1]})"), StartsWith("s#: no value is valid"));
-  EXPECT_THAT(error_of("[]"), StartsWith("s#: a schema is an object"));
-  EXPECT_THAT(error_of("{\"a\":"), StartsWith("s:1:"));
-  EXPECT_THAT(error_of("{\"type\":\"\xff\"}"), StartsWith("s:1:"));
+  EXPECT_THAT(schema_error_of(R"({"$ref":"other.json"})"), StartsWith("s#/$ref: only references within"));
+  EXPECT_THAT(schema_error_of(R"({"$ref":"#/$defs/x"})"), StartsWith("s#/$ref: there is nothing at"));
+  EXPECT_THAT(schema_error_of(R"({"items":{"pattern":"(a"}})"), StartsWith("s#/items/pattern: pattern:1:1:"));
+  EXPECT_THAT(schema_error_of(R"({"maxLength":1000000000})"), StartsWith("s#/maxLength: a count above 65536"));
+  EXPECT_THAT(schema_error_of(R"({"minLength":-1})"), StartsWith("s#/minLength: this needs a count"));
+  EXPECT_THAT(schema_error_of("false"), StartsWith("s#: no value is valid"));
+  EXPECT_THAT(schema_error_of(R"({"type":"string","enum":[1]})"), StartsWith("s#: no value is valid"));
+  EXPECT_THAT(schema_error_of("[]"), StartsWith("s#: a schema is an object"));
+  EXPECT_THAT(schema_error_of("{\"a\":"), StartsWith("s:1:"));
+  EXPECT_THAT(schema_error_of("{\"type\":\"\xff\"}"), StartsWith("s:1:"));
 }
 
 TEST(SchemaGrammar, HostileSchemasAreBounded) {
-  EXPECT_THAT(error_of(R"({"$ref":"#"})"), HasSubstr("refers to itself"));
+  EXPECT_THAT(schema_error_of(R"({"$ref":"#"})"), HasSubstr("refers to itself"));
   EXPECT_THAT(
-      error_of(
+      schema_error_of(
           R"({"allOf":[{"$ref":"#/$defs/a"}],"$defs":{"a":{"anyOf":[{"$ref":"#/$defs/b"}]},"b":{"$ref":"#/$defs/a"}}})"),
       HasSubstr("refers to itself"));
-  EXPECT_THAT(error_of(R"({"required":["x"],"properties":{"x":{"$ref":"#"}},"type":"object"})"), HasSubstr("no value"));
+  EXPECT_THAT(schema_error_of(R"({"required":["x"],"properties":{"x":{"$ref":"#"}},"type":"object"})"),
+              HasSubstr("no value"));
   std::string deep = "true";
   for (int i = 0; i < 60; ++i) deep = R"({"type":"array","items":)" + deep + "}";
-  EXPECT_EQ(error_of(deep), "accepted");
+  EXPECT_EQ(schema_error_of(deep), "accepted");
   for (int i = 0; i < 60; ++i) deep = R"({"items":)" + deep + "}";
-  EXPECT_THAT(error_of(deep), HasSubstr("nests deeper"));
+  EXPECT_THAT(schema_error_of(deep), HasSubstr("nests deeper"));
   std::string product = "{}";
   for (int i = 0; i < 30; ++i) product = R"({"allOf":[{"anyOf":[{"minimum":1},{"maximum":0}]},)" + product + "]}";
-  EXPECT_THAT(error_of(product), HasSubstr("too many alternatives"));
+  EXPECT_THAT(schema_error_of(product), HasSubstr("too many alternatives"));
   std::string values;
   for (int i = 0; i < 5000; ++i) values += (i > 0 ? ",\"value-" : "\"value-") + std::to_string(i * 7919) + "\"";
-  EXPECT_EQ(error_of("{\"enum\":[" + values + "]}"), "accepted");
+  EXPECT_EQ(schema_error_of("{\"enum\":[" + values + "]}"), "accepted");
 }
 
 }  // namespace
