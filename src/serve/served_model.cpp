@@ -5,6 +5,7 @@
 
 #include "evaluation/knob_sweep.h"
 #include "grammar/grammars.h"
+#include "model/model_access.h"
 #include "semfuse/class_words.h"
 #include "semfuse/error.h"
 #include "wire/api_error.h"
@@ -23,12 +24,18 @@ bool is_built_in(const std::string& name) {
   return std::ranges::any_of(embedded_grammars(), [&](const EmbeddedText& each) { return each.name == name; });
 }
 
+// At most `wanted`, and no more than the model has positions for.
+std::size_t tokens_of_a_text(const LanguageModel& model, std::size_t wanted) {
+  const PretrainedNetwork* network = ModelAccess::pretrained(model);
+  return network == nullptr ? wanted : std::min(wanted, network->context() - 1);  // <bos> is one.
+}
+
 }  // namespace
 
 ServedModel::ServedModel(std::string id, const std::filesystem::path& path, std::size_t threads, std::size_t context)
     : id_(std::move(id)),
       checkpoint_(load_checkpoint(path)),
-      context_(context),
+      context_(tokens_of_a_text(checkpoint_.model, context)),
       surfaces_(token_surfaces(checkpoint_.model)),
       labels_(checkpoint_.model.options().knobs, checkpoint_.model.feature_bank()),
       generator_(checkpoint_.model, threads),

@@ -40,7 +40,7 @@ std::string starred_reviews(std::size_t count, std::size_t first = 0) {
   return text.str();
 }
 
-void write_file(const std::string& path, const std::string& text) {
+void write_data(const std::string& path, const std::string& text) {
   std::ofstream(path) << text;
 }
 
@@ -64,7 +64,7 @@ class Text : public testing::Test {
   static void SetUpTestSuite() {
     folder_ = std::make_unique<TemporaryFolder>();
     ::setenv("SEMFUSE_CACHE", path("cache").c_str(), 1);
-    write_file(path("reviews.tsv"), starred_reviews(400));
+    write_data(path("reviews.tsv"), starred_reviews(400));
     const ProcessResult result =
         semfuse_program(small(path("reviews.tsv"), path("model"), {"--set", kKnobs, "--quiet"}));
     ASSERT_EQ(result.exit_code, 0) << result.err;
@@ -100,7 +100,7 @@ TEST_F(Text, IsTokenisedAsTheModelReadsIt) {
   std::string joined;
   for (const json& piece : tokens["pieces"]) joined += piece.get<std::string>();
   EXPECT_THAT(joined, StartsWith("Our waiter, na"));
-  write_file(path("tokens.json"), tokens.dump());
+  write_data(path("tokens.json"), tokens.dump());
   const ProcessResult decoded = run_process(
       {"/bin/sh", "-c", SEMFUSE_BIN_DIR "/semfuse tokenize " + path("model") + " --decode <" + path("tokens.json")});
   EXPECT_EQ(decoded.exit_code, 0) << decoded.err;
@@ -108,7 +108,7 @@ TEST_F(Text, IsTokenisedAsTheModelReadsIt) {
 }
 
 TEST_F(Text, GrammarsWorkOverTokens) {
-  write_file(path("g.gbnf"), "root ::= \"the \" (\"food\" | \"soup\") \" was \" [a-z]+ \".\"\n");
+  write_data(path("g.gbnf"), "root ::= \"the \" (\"food\" | \"soup\") \" was \" [a-z]+ \".\"\n");
   const std::string text = text_of({"generate", path("model"), "--grammar", path("g.gbnf"), "--n", "5"});
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) {
@@ -124,7 +124,7 @@ TEST_F(Text, IsMeasuredInBitsAByte) {
   EXPECT_TRUE(result["floor_ppl"].is_null());
   EXPECT_EQ(result["tokenizer"], "words");
   EXPECT_THAT(text_of({"evaluate", path("model")}), HasSubstr("no entropy floor"));
-  write_file(path("other.txt"), "the soup was bad!\nthe food was great.\n");
+  write_data(path("other.txt"), "the soup was bad!\nthe food was great.\n");
   EXPECT_EQ(json_of({"evaluate", path("model"), "--data", path("other.txt"), "--json"})["bytes"], 38);
   expect_refused({"evaluate", path("model"), "--seed", "7"}, "trained on files");
 }
@@ -141,7 +141,7 @@ TEST_F(Text, IsMeasuredBesideAnNgramModel) {
   EXPECT_THAT(text_of({"evaluate", path("model"), "--against", "ngram"}),
               AllOf(HasSubstr("model"), HasSubstr("5-gram wins"), HasSubstr("no entropy floor")));
   // Other texts, the same counts.
-  write_file(path("elsewhere.txt"), "the soup was bad!\nthe food was great.\n");
+  write_data(path("elsewhere.txt"), "the soup was bad!\nthe food was great.\n");
   const json other =
       json_of({"evaluate", path("model"), "--data", path("elsewhere.txt"), "--against", "ngram", "--json"});
   EXPECT_EQ(other["ngram"]["tokens"], ngram["tokens"]);
@@ -160,7 +160,7 @@ TEST_F(Text, OtherCommandsKnowSuchModels) {
   EXPECT_TRUE(fs::exists(path("exported/tokenizer.json")));
   expect_refused({"sweep", run, "--knob", "stars"}, "of a column");
   expect_refused({"compare", run, run}, "trained on files");
-  write_file(path("new.tsv"), "word\tclass\tpolarity\nsuperb\tadjective\t1\n");
+  write_data(path("new.tsv"), "word\tclass\tpolarity\nsuperb\tadjective\t1\n");
   expect_refused({"words", "add", run, "--lexicon", path("new.tsv"), "--out", path("more")}, "words can be added");
 }
 
@@ -174,9 +174,9 @@ TEST_F(Text, PiecesAndBytesWorkToo) {
 }
 
 TEST_F(Text, ReadsEveryKindOfFile) {
-  write_file(path("a.txt"), "one text\nanother text\na third one\n");
-  write_file(path("b.jsonl"), "{\"text\": \"a fourth\\none\"}\n{\"text\": \"a fifth one\"}\n");
-  write_file(path("v.csv"), "text,stars\n\"one, to \"\"measure\"\" with\",3\n");
+  write_data(path("a.txt"), "one text\nanother text\na third one\n");
+  write_data(path("b.jsonl"), "{\"text\": \"a fourth\\none\"}\n{\"text\": \"a fifth one\"}\n");
+  write_data(path("v.csv"), "text,stars\n\"one, to \"\"measure\"\" with\",3\n");
   Arguments arguments = small(path("a.txt"), path("model-kinds"), {"--val", path("v.csv"), "--json"});
   arguments.insert(arguments.begin() + 3, path("b.jsonl"));
   EXPECT_EQ(json_of(arguments)["steps"], 2);
@@ -206,11 +206,11 @@ TEST_F(Text, TheSameDataForAnyNumberOfThreads) {
 }
 
 TEST_F(Text, IsResumedWithTheSameDataOnly) {
-  write_file(path("changing.tsv"), starred_reviews(200));
+  write_data(path("changing.tsv"), starred_reviews(200));
   const std::string run = path("stopped");
   text_of(small(path("changing.tsv"), run, {"--quiet"}));
   EXPECT_THAT(text_of({"train", "--resume", run}), HasSubstr("nothing to resume"));
-  write_file(path("changing.tsv"), starred_reviews(201));
+  write_data(path("changing.tsv"), starred_reviews(201));
   expect_refused({"train", "--resume", run}, "changed since it began");
 }
 
@@ -218,7 +218,7 @@ TEST_F(Text, WhatCannotBeReadIsOneLine) {
   const std::string out = path("never");
   const auto refused = [&](const std::string& name, const std::string& text, const std::string& part,
                            const Arguments& more = {}) {
-    write_file(path(name), text);
+    write_data(path(name), text);
     expect_refused(small(path(name), out, more), part);
     EXPECT_FALSE(fs::exists(out)) << name;
   };
@@ -236,7 +236,7 @@ TEST_F(Text, WhatCannotBeReadIsOneLine) {
 }
 
 TEST_F(Text, RowsAtFaultAreLeftOutIfThatIsAskedFor) {
-  write_file(path("faults.tsv"), starred_reviews(100) + "the soup\t9\tyes\n\xff\xfe\t3\tno\n");
+  write_data(path("faults.tsv"), starred_reviews(100) + "the soup\t9\tyes\n\xff\xfe\t3\tno\n");
   const ProcessResult result = semfuse_program(
       small(path("faults.tsv"), path("model-faults"), {"--quiet", "--set", kKnobs, "--set", "data.skip_bad=true"}));
   EXPECT_EQ(result.exit_code, 0) << result.err;
@@ -244,7 +244,7 @@ TEST_F(Text, RowsAtFaultAreLeftOutIfThatIsAskedFor) {
 }
 
 TEST_F(Text, AModelCanBeGoneOnFrom) {
-  write_file(path("more.tsv"), starred_reviews(100, 1000));
+  write_data(path("more.tsv"), starred_reviews(100, 1000));
   const json before = json_of({"evaluate", path("model"), "--data", path("more.tsv"), "--json"});
   std::filesystem::copy(path("model"), path("first"), std::filesystem::copy_options::recursive);
   const ProcessResult result =
@@ -271,7 +271,7 @@ TEST_F(Text, AModelCanBeGoneOnFrom) {
 TEST_F(Text, PromptsComeFromStandardInput) {
   const std::string one = text_of({"generate", path("model"), "--prompt", "the soup", "--n", "2"});
   const std::string other = text_of({"generate", path("model"), "--prompt", "my room", "--n", "2"});
-  write_file(path("prompts.txt"), "the soup\nmy room\n");
+  write_data(path("prompts.txt"), "the soup\nmy room\n");
   const ProcessResult result = run_process(
       {"/bin/sh", "-c",
        std::string(SEMFUSE_BIN_DIR) + "/semfuse generate " + path("model") + " --stdin --n 2 <" + path("prompts.txt")});
@@ -283,7 +283,7 @@ TEST_F(Text, PromptsComeFromStandardInput) {
 TEST_F(Text, LongTextsAreSplitOrCut) {
   std::string texts;
   for (int i = 0; i < 60; ++i) texts += "a text of number " + std::to_string(i) + " that goes on and on and on\n";
-  write_file(path("long.txt"), texts);
+  write_data(path("long.txt"), texts);
   for (const char* rule : {"split", "cut"}) {
     const std::string run = path(std::string("long-") + rule);
     const ProcessResult result = semfuse_program(small(
@@ -301,7 +301,7 @@ TEST(TextTraining, ChoosesTokensByTheFile) {
   const TemporaryFolder folder;
   std::string texts;
   for (int i = 0; i < 400; ++i) texts += "the soup number " + std::to_string(i) + " was good\n";
-  write_file(folder / "texts.txt", texts);
+  write_data(folder / "texts.txt", texts);
   const auto config = [&](const std::string& run, const Arguments& more) {
     Arguments arguments = {"train", "--data", folder / "texts.txt", "--out", folder / run, "--quiet"};
     for (const char* setting : {"model.width=16", "model.layers=1", "model.heads=2", "training.steps=3"}) {
