@@ -268,7 +268,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadToml{"misspelt_section", "[modle]\nwidth = 3",
                 "c.toml:1: unknown section \"modle\"; did you mean \"model\"?"},
         BadToml{"empty_unknown_section", "\n[qwertz]\n",
-                "c.toml:2: unknown section \"qwertz\"; sections are corpus, data, features, model, text, training"},
+                "c.toml:2: unknown section \"qwertz\"; sections are adapter, corpus, data, features, model, text, training"},
         BadToml{"nameless_section", "[\"\"]\nseed = 1", "c.toml:1: unknown section \"\""},
         BadToml{"nameless_key", "\"\" = 1", "unknown key \"\""},
         BadToml{"nameless_key_in_section", "[model]\n\"\" = 1", "c.toml:2: unknown key \"model.\""},
