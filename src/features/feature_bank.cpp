@@ -22,7 +22,7 @@ constexpr std::size_t kSubjectRow = 1;
 constexpr std::size_t kHeadRow = 2;
 constexpr std::size_t kObjectRow = 4;
 
-struct Token {
+struct WordToken {
   std::string_view text;
   std::string_view word_class = WordClass::kOther;
   double polarity = 0.0;
@@ -33,7 +33,7 @@ struct Token {
 struct SentenceContext {
   const FeatureOptions& options;
   const AttributeMemberships* memberships;  // Null: attributes stay ungraded.
-  std::vector<Token> tokens;                // <bos>, the words, <eos>.
+  std::vector<WordToken> tokens;            // <bos>, the words, <eos>.
   std::size_t first_subject_name;           // Row of the first subject name; number of tokens if there is none.
   double nudge;                             // Added to every strength.
 };
@@ -54,7 +54,7 @@ double is_of_class(const SentenceContext& sentence, Row t) {
 }
 
 double is_noun(const SentenceContext& sentence, Row t) {
-  const Token& token = sentence.tokens[t];
+  const WordToken& token = sentence.tokens[t];
   if (token.word_class == WordClass::kObject) return 1.0;
   for (const std::string_view other :
        {WordClass::kVerb, WordClass::kAdjective, WordClass::kSubject, WordClass::kPronoun}) {
@@ -213,9 +213,10 @@ const Features& features_of(const FeatureOptions& options) {
   return options.bank == FeatureSet::paper ? kPaperFeatures : kSemfuseFeatures;
 }
 
-Token describe(std::string_view word, const Lexicon& lexicon) {
+WordToken describe(std::string_view word, const Lexicon& lexicon) {
   const LexiconEntry* entry = lexicon.find(word);
-  return entry == nullptr ? Token{.text = word} : Token{word, entry->word_class, entry->polarity, entry->strength};
+  return entry == nullptr ? WordToken{.text = word}
+                          : WordToken{word, entry->word_class, entry->polarity, entry->strength};
 }
 
 SentenceContext describe(const Sentence& sentence, const Lexicon& lexicon, const FeatureOptions& options,
@@ -225,7 +226,7 @@ SentenceContext describe(const Sentence& sentence, const Lexicon& lexicon, const
   context.tokens.push_back({.text = "<bos>"});
   for (const std::string& word : sentence) context.tokens.push_back(describe(word, lexicon));
   context.tokens.push_back({.text = "<eos>"});
-  const auto is_subject_name = [](const Token& token) { return token.word_class == WordClass::kSubject; };
+  const auto is_subject_name = [](const WordToken& token) { return token.word_class == WordClass::kSubject; };
   const auto name = std::find_if(context.tokens.begin(), context.tokens.end(), is_subject_name);
   context.first_subject_name = static_cast<std::size_t>(name - context.tokens.begin());
   const bool exclaims = !sentence.empty() && sentence.back() == "!";
@@ -396,13 +397,13 @@ FeatureMatrix FeatureBank::word_rows(const Vocabulary& vocabulary) const {
   if (options_.bank == FeatureSet::none) return {.num_rows = vocabulary.size(), .num_features = 0, .values = {}};
   // Nameless tokens around the word keep it off every place that means a role.
   constexpr Row kAlone = kObjectRow + 1;
-  SentenceContext context = {options_, graded_ ? &memberships_ : nullptr, std::vector<Token>(kAlone + 2), kAlone + 2,
-                             0.0};
+  SentenceContext context = {options_, graded_ ? &memberships_ : nullptr, std::vector<WordToken>(kAlone + 2),
+                             kAlone + 2, 0.0};
   FeatureMatrix matrix = {.num_rows = vocabulary.size(), .num_features = kNumFeatures, .values = {}};
   matrix.values.reserve(matrix.num_rows * matrix.num_features);
   for (std::size_t id = 0; id < vocabulary.size(); ++id) {
     const bool special = id <= static_cast<std::size_t>(Vocabulary::kEos);
-    context.tokens[kAlone] = special ? Token{} : describe(vocabulary.entries()[id], lexicon_);
+    context.tokens[kAlone] = special ? WordToken{} : describe(vocabulary.entries()[id], lexicon_);
     for (std::size_t f = 0; f < kNumFeatures; ++f) {
       const Feature& feature = features_of(options_)[f];
       double value = feature.value(context, kAlone);
@@ -443,9 +444,9 @@ void SentenceCursor::evaluate(std::string_view word) {
   if (row_.empty()) return;
   const Row t = std::min(place_, kObjectRow + 2);
   SentenceContext context = {bank_->options_, bank_->graded_ ? &bank_->memberships_ : nullptr,
-                             std::vector<Token>(t + 2), subject_named_ ? t - 1 : t + 2, 0.0};
-  context.tokens[t] = place_ == 0 ? Token{.text = word} : describe(word, bank_->lexicon_);
-  if (t > 0) context.tokens[t - 1] = place_ == 1 ? Token{.text = "<bos>"} : describe(before_, bank_->lexicon_);
+                             std::vector<WordToken>(t + 2), subject_named_ ? t - 1 : t + 2, 0.0};
+  context.tokens[t] = place_ == 0 ? WordToken{.text = word} : describe(word, bank_->lexicon_);
+  if (t > 0) context.tokens[t - 1] = place_ == 1 ? WordToken{.text = "<bos>"} : describe(before_, bank_->lexicon_);
   const Features& features = features_of(bank_->options_);
   for (std::size_t f = 0; f < features.size(); ++f) row_[f] = static_cast<float>(features[f].value(context, t));
   subject_named_ = subject_named_ || context.tokens[t].word_class == WordClass::kSubject;
