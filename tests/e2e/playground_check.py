@@ -138,7 +138,7 @@ def check_live_knobs(browser):
     browser.run("const box = [...document.querySelectorAll('#sampling input[type=number]')].at(-1); box.value = 2000; box.dispatchEvent(new Event('change'))")
     browser.requests()
     changed = False
-    for attempt in range(8):
+    for attempt in range(25):
         browser.run(MOVE_DURING_STREAM, SLIDER, attempt % 2)
         changed = any(re.search(r"/v1/completions/[^/]+/knobs$", address) for address in browser.requests())
         browser.run("document.querySelector('#stop').click()")
