@@ -12,7 +12,7 @@ SOURCES = $(shell git ls-files '*.cpp' '*.h')
 # gcc's thread sanitizer does not start under some kernels' address space randomisation.
 NO_ASLR := $(shell setarch -R true 2>/dev/null && echo setarch -R)
 
-.PHONY: help deps needed build demo test test-long asan tsan fuzz bench bench-backbones bench-grammars wheel test-python format lint install clean
+.PHONY: help deps needed configure build demo test test-long asan tsan fuzz bench bench-backbones bench-grammars wheel test-python format lint install clean
 
 help:
 	@echo 'make demo        install what is missing, build, train two models, turn their knobs'
@@ -41,9 +41,11 @@ needed:
 needed-%:
 	@if command -v apt-get >/dev/null; then scripts/install-deps --check $* >/dev/null || scripts/install-deps $*; fi
 
-build: needed
+configure: needed
 	@mkdir -p build
 	@cmake --preset release -DSEMFUSE_WERROR=$(WERROR) -DSEMFUSE_UNITY=$(UNITY) >build/.configure.log 2>&1 || { cat build/.configure.log; exit 1; }
+
+build: configure
 	cmake --build build/release -j $(JOBS) -t semfuse semfuse_cli
 
 # A model that is there already is not trained again; one that was interrupted goes on.
@@ -60,7 +62,7 @@ demo: build
 	@echo 'Play with both in a browser: build/release/bin/semfuse serve build/everyday build/demo'
 
 # A second build, with sanitizers, takes longer than all of this: see asan. One test more than there are cores: some wait for a clock.
-test: needed-test build
+test: needed-test needed-python build
 	cmake --build build/release -j $(JOBS) -t parity_check unit_tests gradient_tests property_tests e2e_tests
 	ctest --test-dir build/release -E '^long' -LE long -j $$(($(JOBS) + 1)) --output-on-failure
 
@@ -93,16 +95,15 @@ bench: needed-bench build
 	bench/make_torch
 	bench/run
 
-# The library once more, position independent, in build/python; a second time only what changed.
-wheel: needed-python
-	@[ -x build/python-tools/bin/pip ] || $(PYTHON) -m venv build/python-tools
-	@build/python-tools/bin/pip install -q scikit-build-core nanobind
-	@rm -rf build/wheel
-	build/python-tools/bin/pip wheel . -q --no-deps --no-build-isolation --wheel-dir build/wheel
+# Linked with the library of the build; `pip wheel .` compiles it for itself.
+wheel: needed-python configure
+	cmake --build build/release -j $(JOBS) -t semfuse
+	$(PYTHON) scripts/make_wheel
 	@ls build/wheel
 
-test-python: wheel
-	tests/python/run --wheel
+test-python: needed-python configure
+	cmake --build build/release -j $(JOBS) -t semfuse
+	$(PYTHON) tests/python/run --all
 
 bench-backbones: needed-bench build
 	cmake --build build/release -j $(JOBS) -t bench_backbones
