@@ -15,20 +15,36 @@ namespace nb = nanobind;
 
 namespace {
 
+std::vector<std::string> prompts_of(nb::handle prompt) {
+  if (nb::isinstance<nb::str>(prompt)) return {std::string(utf8_of(prompt))};
+  std::vector<std::string> prompts;
+  for (const nb::handle each : prompt) {
+    if (!nb::isinstance<nb::str>(each)) throw nb::type_error("a prompt is a str, or several in a list");
+    prompts.emplace_back(utf8_of(each));
+  }
+  return prompts;
+}
+
 // `n` texts of each prompt, all at once.
-std::vector<Generation> run(const ModelHandle& model, const GenerationRequest& request,
-                            const std::vector<std::string>& prompts, std::size_t n) {
+std::vector<Generation> run(const ModelHandle& model, GenerationRequest request, nb::handle prompt, std::size_t n) {
+  std::vector<std::string> prompts = prompts_of(prompt);
+  const nb::gil_scoped_release released;
+  std::vector<Generation> generations;
+  if (prompts.size() == 1 && n == 1) {
+    request.prompt = std::move(prompts.front());
+    generations.push_back(model.generator().generate(request));
+    return generations;
+  }
   std::vector<GenerationRequest> requests;
   requests.reserve(prompts.size() * n);
-  for (const std::string& prompt : prompts) {
+  for (const std::string& each : prompts) {
     for (std::size_t i = 0; i < n; ++i) {
       requests.push_back(request);
-      requests.back().prompt = prompt;
+      requests.back().prompt = each;
       requests.back().index = i;
     }
   }
-  const nb::gil_scoped_release released;
-  std::vector<Generation> generations = model.generator().generate(requests);
+  generations = model.generator().generate(requests);
   for (const Generation& generation : generations) {
     if (generation.error) throw Error(*generation.error);
   }
@@ -117,39 +133,26 @@ nb::object records_of(const std::vector<Generation>& generations) {
   return list;
 }
 
-enum class Form { texts, records, explanation };
+nb::object texts(const ModelHandle& model, nb::handle prompt, std::size_t n, const nb::dict& options) {
+  return texts_of(run(model, request_of(model, options), prompt, n));
+}
 
-nb::object generate(const ModelHandle& model, const std::vector<std::string>& prompts, std::size_t n,
-                    const nb::dict& knobs, nb::handle guidance, bool calibrated, std::uint64_t seed, double temperature,
-                    double top_p, std::size_t top_k, std::size_t max_tokens, double repetition_penalty,
-                    const CompiledGrammar* grammar, Form form) {
-  const GenerationRequest request = request_of(model, {.knobs = knobs,
-                                                       .guidance = guidance,
-                                                       .calibrated = calibrated,
-                                                       .seed = seed,
-                                                       .temperature = temperature,
-                                                       .top_p = top_p,
-                                                       .top_k = top_k,
-                                                       .max_tokens = max_tokens,
-                                                       .repetition_penalty = repetition_penalty,
-                                                       .grammar = grammar,
-                                                       .explain = form == Form::explanation});
-  const std::vector<Generation> generations = run(model, request, prompts, n);
-  if (form == Form::explanation) return explanation_columns(generations);
-  return form == Form::records ? records_of(generations) : texts_of(generations);
+nb::object records(const ModelHandle& model, nb::handle prompt, std::size_t n, const nb::dict& options) {
+  return records_of(run(model, request_of(model, options), prompt, n));
+}
+
+nb::object explanation(const ModelHandle& model, nb::handle prompt, std::size_t n, const nb::dict& options) {
+  GenerationRequest request = request_of(model, options);
+  request.explain = true;
+  return explanation_columns(run(model, std::move(request), prompt, n));
 }
 
 }  // namespace
 
 void bind_generator(nb::module_& module) {
-  nb::enum_<Form>(module, "Form", "What a call of generate() is to return.")
-      .value("texts", Form::texts)
-      .value("records", Form::records)
-      .value("explanation", Form::explanation);
-  module.def("generate", &generate, nb::arg("model"), nb::arg("prompts"), nb::arg("n"), nb::arg("knobs"),
-             nb::arg("guidance"), nb::arg("calibrated"), nb::arg("seed"), nb::arg("temperature"), nb::arg("top_p"),
-             nb::arg("top_k"), nb::arg("max_tokens"), nb::arg("repetition_penalty"), nb::arg("grammar").none(),
-             nb::arg("form"));
+  module.def("generate", &texts, nb::arg("model"), nb::arg("prompt"), nb::arg("n"), nb::arg("options"));
+  module.def("generate_records", &records, nb::arg("model"), nb::arg("prompt"), nb::arg("n"), nb::arg("options"));
+  module.def("explain", &explanation, nb::arg("model"), nb::arg("prompt"), nb::arg("n"), nb::arg("options"));
   module.def(
       "compile_for_model",
       [](const ModelHandle& model, const Grammar& grammar) {

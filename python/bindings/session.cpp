@@ -15,20 +15,9 @@ namespace nb = nanobind;
 
 namespace {
 
-std::shared_ptr<TextStream> open(std::shared_ptr<ModelHandle> model, const std::string& prompt, const nb::dict& knobs,
-                                 nb::handle guidance, bool calibrated, std::uint64_t seed, double temperature,
-                                 double top_p, std::size_t top_k, std::size_t max_tokens, double repetition_penalty,
-                                 const CompiledGrammar* grammar) {
-  GenerationRequest request = request_of(*model, {.knobs = knobs,
-                                                  .guidance = guidance,
-                                                  .calibrated = calibrated,
-                                                  .seed = seed,
-                                                  .temperature = temperature,
-                                                  .top_p = top_p,
-                                                  .top_k = top_k,
-                                                  .max_tokens = max_tokens,
-                                                  .repetition_penalty = repetition_penalty,
-                                                  .grammar = grammar});
+std::shared_ptr<TextStream> open(std::shared_ptr<ModelHandle> model, const std::string& prompt,
+                                 const nb::dict& options) {
+  GenerationRequest request = request_of(*model, options);
   request.prompt = prompt;
   const nb::gil_scoped_release released;
   return std::make_shared<TextStream>(std::move(model), std::move(request));
@@ -53,9 +42,7 @@ nb::object next(TextStream& self) {
 
 void bind_session(nb::module_& module) {
   nb::class_<TextStream>(module, "TextStream")
-      .def(nb::new_(&open), nb::arg("model"), nb::arg("prompt"), nb::arg("knobs"), nb::arg("guidance"),
-           nb::arg("calibrated"), nb::arg("seed"), nb::arg("temperature"), nb::arg("top_p"), nb::arg("top_k"),
-           nb::arg("max_tokens"), nb::arg("repetition_penalty"), nb::arg("grammar").none())
+      .def(nb::new_(&open), nb::arg("model"), nb::arg("prompt"), nb::arg("options"))
       .def("next", &next)
       .def(
           "set_knobs",

@@ -9,6 +9,7 @@ namespace semfuse::python {
 
 TextStream::TextStream(std::shared_ptr<ModelHandle> model, GenerationRequest request)
     : model_(std::move(model)), request_(std::move(request)) {
+  request_row(this->model().options().knobs, request_.knobs);  // Throws if they do not fit together.
   text_ = request_.prompt;
   if (!request_.prompt.empty()) ids_ = model_->model().encode(request_.prompt);
   session_ = std::make_unique<GenerationSession>(model_->stream_generator());

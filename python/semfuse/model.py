@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Union
+from typing import TYPE_CHECKING, Any, TypedDict, Union
 
 from . import _core
 from .grammar import CompiledGrammar, Grammar
@@ -12,9 +12,25 @@ from .tokenizer import Tokenizer
 
 if TYPE_CHECKING:
     import numpy as np
+    from typing_extensions import Unpack
 
 KnobValue = Union[float, str, Mapping[str, float]]
 """Of a probability or scalar a number, of a distribution a label or weights of labels."""
+
+
+class GenerationOptions(TypedDict, total=False):
+    """What generate(), stream(), generate_records() and explain() take by name; what is left out is as the command line has it."""
+
+    knobs: Mapping[str, KnobValue] | None
+    guidance: float | Mapping[str, float]
+    seed: int
+    temperature: float
+    top_p: float
+    top_k: int
+    max_tokens: int
+    repetition_penalty: float
+    grammar: Grammar | CompiledGrammar | str | None
+    calibrated: bool
 
 
 class Model:
@@ -40,81 +56,57 @@ class Model:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Model:
-        """Loads a run folder, an exported model or a .safetensors file."""
+        """Loads a run folder, an exported model, an imported or adapted one, or a .safetensors file."""
         return cls(_core.Model.load(os.fspath(path)))
 
     from_pretrained = load
 
     # --- What it writes ---
 
-    def generate(
-        self,
-        prompt: str | Sequence[str] = "",
-        *,
-        knobs: Mapping[str, KnobValue] | None = None,
-        guidance: float | Mapping[str, float] = 1.0,
-        n: int = 1,
-        seed: int = 1,
-        temperature: float = 1.0,
-        top_p: float = 1.0,
-        top_k: int = 0,
-        max_tokens: int = 64,
-        repetition_penalty: float = 1.0,
-        grammar: Grammar | CompiledGrammar | str | None = None,
-        calibrated: bool = True,
-    ) -> list[str]:
+    def generate(self, prompt: str | Sequence[str] = "", *, n: int = 1, **options: Unpack[GenerationOptions]) -> list[str]:
         """`n` texts that begin with the prompt, or with each of several; the same seed gives the same texts.
 
-        `knobs` is what the model is asked for, as {"polarity": 0.7, "mark": {"?": 0.6, ".": 0.4}}; `guidance` how far past
-        it, one number or one a knob. `grammar` is GBNF text, a Grammar, or one that was compiled.
-        """
-        return _core.generate(
-            self._core, [prompt] if isinstance(prompt, str) else list(prompt), n, dict(knobs) if knobs else {}, _plain(guidance),
-            calibrated, seed, temperature, top_p, top_k, max_tokens, repetition_penalty, self._compiled(grammar), _core.Form.texts)
+        Options, all by name:
 
-    def stream(
-        self,
-        prompt: str = "",
-        *,
-        knobs: Mapping[str, KnobValue] | None = None,
-        guidance: float | Mapping[str, float] = 1.0,
-        seed: int = 1,
-        temperature: float = 1.0,
-        top_p: float = 1.0,
-        top_k: int = 0,
-        max_tokens: int = 64,
-        repetition_penalty: float = 1.0,
-        grammar: Grammar | CompiledGrammar | str | None = None,
-        calibrated: bool = True,
-    ) -> Stream:
-        """The text of generate(), token by token: an iterator, also for `async for`.
+        knobs={}               what the model is asked for: {"polarity": 0.7, "mark": {"?": 0.6, ".": 0.4}, "topic": "sport"}
+        guidance=1.0           how far past it, one number, or one by knob
+        seed=1                 decides every draw
+        temperature=1.0        0 takes the most probable token
+        top_p=1.0, top_k=0     the nucleus, and how many tokens to keep (0: all)
+        max_tokens=64          tokens of a text at most, the prompt included
+        repetition_penalty=1.0
+        grammar=None           GBNF text, a Grammar, or one that was compiled
+        calibrated=True        knobs that were calibrated are asked for so that texts have what you say
+        """
+        return _core.generate(self._core, prompt, n, self._call(options))
+
+    def stream(self, prompt: str = "", **options: Unpack[GenerationOptions]) -> Stream:
+        """The text of generate(), token by token: an iterator, also for `async for`. Options are those of generate().
 
             stream = model.stream("The food")
             for piece in stream:
                 print(piece, end="")
                 stream.knobs["polarity"] = 0.1    # From the next token on.
         """
-        knobs = dict(knobs) if knobs else {}
-        return Stream(_core.TextStream(self._core, prompt, knobs, _plain(guidance), calibrated, seed, temperature, top_p, top_k,
-                                       max_tokens, repetition_penalty, self._compiled(grammar)), knobs)
+        return Stream(_core.TextStream(self._core, prompt, self._call(options)), options.get("knobs") or {})
 
-    def generate_records(self, prompt: str | Sequence[str] = "", **options: Any) -> list[dict[str, Any]]:
+    def generate_records(self, prompt: str | Sequence[str] = "", *, n: int = 1, **options: Unpack[GenerationOptions]) -> list[dict[str, Any]]:
         """As generate(), with tokens, log-probabilities and how each text ended: what `semfuse generate --json` prints."""
-        return self._call(prompt, _core.Form.records, **options)
+        return _core.generate_records(self._core, prompt, n, self._call(options))
 
-    def explain(self, prompt: str | Sequence[str] = "", **options: Any) -> dict[str, list[Any]]:
+    def explain(self, prompt: str | Sequence[str] = "", *, n: int = 1, **options: Unpack[GenerationOptions]) -> dict[str, list[Any]]:
         """Why each token of what generate() gives: a dict of columns, a row a token, for pandas.DataFrame.
 
         Probabilities of the chosen token: `model` by the model alone (or steered), `grammar` among what the grammar allows,
         `controls` after rules and penalties, `sampler` what it was drawn with.
         """
-        return self._call(prompt, _core.Form.explanation, **options)
+        return _core.explain(self._core, prompt, n, self._call(options))
 
-    def _call(self, prompt: str | Sequence[str], form: _core.Form, *, knobs=None, guidance=1.0, n=1, seed=1, temperature=1.0,
-              top_p=1.0, top_k=0, max_tokens=64, repetition_penalty=1.0, grammar=None, calibrated=True) -> Any:
-        return _core.generate(
-            self._core, [prompt] if isinstance(prompt, str) else list(prompt), n, dict(knobs) if knobs else {}, _plain(guidance),
-            calibrated, seed, temperature, top_p, top_k, max_tokens, repetition_penalty, self._compiled(grammar), form)
+    def _call(self, options: Any) -> dict[str, Any]:
+        """As the library takes them."""
+        if "grammar" in options:
+            options["grammar"] = self._compiled(options["grammar"])
+        return options
 
     def _compiled(self, grammar: Grammar | CompiledGrammar | str | None) -> _core.CompiledGrammar | None:
         if grammar is None:
@@ -180,13 +172,14 @@ class Model:
         return self._core.parameter_count
 
     @property
+    def origin(self) -> str:
+        """The file that it was loaded from."""
+        return self._core.origin
+
+    @property
     def config(self) -> str:
         """The experiment that trained it, as TOML; empty if its file does not say."""
         return self._core.config
 
     def __repr__(self) -> str:
-        return f"<semfuse.Model {self._core.origin}: {self.parameter_count:,} parameters, knobs {', '.join(self.knobs) or 'none'}>"
-
-
-def _plain(guidance: float | Mapping[str, float]) -> Any:
-    return dict(guidance) if isinstance(guidance, Mapping) else guidance
+        return f"<semfuse.Model {self.origin}: {self.parameter_count:,} parameters, knobs {', '.join(self.knobs) or 'none'}>"
