@@ -19,7 +19,8 @@ struct ReadoutRows {
 
 // `ids` are tokens of the model without <bos> and <eos> (LanguageModel::encode() gives them), `settings` what the model
 // is asked for, as it stands: not calibrated. All throw Error for an id that the model has not and as request_row()
-// does, and may be called from several threads at once.
+// does, and may be called from several threads at once. Imported models are read as generation reads them; one that
+// cannot begin a text has not-a-numbers in its first row.
 
 // Logits of the next token: [ids + 1, vocab_size]. Without settings the numbers of LanguageModel::logits().
 ReadoutRows read_logits(const LanguageModel& model, std::span<const TokenId> ids,

@@ -1,11 +1,15 @@
-// What commands measure of a run and make of it: evaluations, sweeps, audits, exports, words that are added.
+// What commands measure of a run and make of it: evaluations, sweeps, audits, imports, exports, words that are added.
 #include <nanobind/stl/filesystem.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <fmt/format.h>
+
+#include "backbone/model_import.h"
 #include "bindings.h"
 #include "evaluation/knob_sweep.h"
+#include "io/output_folder.h"
 #include "model_handle.h"
 #include "report/knob_report.h"
 #include "run/exported_model.h"
@@ -103,6 +107,22 @@ void export_to(const ModelHandle& model, const std::filesystem::path& folder) {
   export_model(folder, model.checkpoint());
 }
 
+void import_to(const std::filesystem::path& path, const std::filesystem::path& out,
+               const std::filesystem::path& tokenizer, const std::string& quantize) {
+  if (quantize != "none" && quantize != "q8" && quantize != "q4") {
+    throw Error(fmt::format("quantize \"{}\": it is none, q8 or q4", quantize));
+  }
+  const nb::gil_scoped_release released;
+  OutputFolder::checked(out);
+  const ForeignModel model = open_foreign_model(path, tokenizer);
+  check_tensors(model, path.string());
+  const OutputFolder folder(out);
+  import_model(model, folder.path(),
+               quantize == "q8"   ? Quantisation::q8
+               : quantize == "q4" ? Quantisation::q4
+                                  : Quantisation::none);
+}
+
 nb::tuple add(const std::filesystem::path& run, const std::string& tsv, const std::filesystem::path& out) {
   const WordAddition added = [&] {
     const nb::gil_scoped_release released;
@@ -120,6 +140,7 @@ void bind_studies(nb::module_& module) {
   module.def("audit", &audit, nb::arg("model"), nb::arg("sentences"), nb::arg("threads"));
   module.def("evaluate", &evaluate_run, nb::arg("model"), nb::arg("data"), nb::arg("text").none(),
              nb::arg("seed").none(), nb::arg("sentences").none(), nb::arg("against_ngram"), nb::arg("threads"));
+  module.def("import_model", &import_to, nb::arg("path"), nb::arg("out"), nb::arg("tokenizer"), nb::arg("quantize"));
   module.def("export_model", &export_to, nb::arg("model"), nb::arg("folder"));
   module.def("add_words", &add, nb::arg("run"), nb::arg("tsv"), nb::arg("out"));
 }

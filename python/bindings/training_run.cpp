@@ -210,6 +210,8 @@ void bind_training_run(nb::module_& module) {
       .def_rw("data", &TrainingRequest::data)
       .def_rw("val", &TrainingRequest::val)
       .def_rw("init", &TrainingRequest::init, nb::arg("value").none())
+      .def_rw("backbone", &TrainingRequest::backbone, nb::arg("value").none())
+      .def_rw("rank", &TrainingRequest::rank, nb::arg("value").none())
       .def_rw("calibrate", &TrainingRequest::calibrate)
       .def_prop_rw(
           "text", [](const TrainingRequest& self) { return self.table.text; },

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 from . import words
 from ._core import Error
 from .grammar import CompiledGrammar, Grammar, Matcher, bitmask, fill_batch
-from .model import Model
+from .model import Model, import_model
 from .stream import Stream
 from .studies import Sweep, audit, evaluate, sweep
 from .tokenizer import Tokenizer
-from .training import Run, resume, train
+from .training import Run, adapt, resume, train
 from .vocabulary import Vocabulary
 
-__all__ = ["CompiledGrammar", "Error", "Grammar", "Matcher", "Model", "Run", "Stream", "Sweep", "Tokenizer", "Vocabulary", "audit", "bitmask",
-           "evaluate", "fill_batch", "hf", "load_torch", "resume", "sweep", "train", "words"]
+__all__ = ["CompiledGrammar", "Error", "Grammar", "Matcher", "Model", "Run", "Stream", "Sweep", "Tokenizer", "Vocabulary", "adapt", "audit",
+           "bitmask", "evaluate", "fill_batch", "hf", "import_model", "load_torch", "resume", "sweep", "train", "words"]
 
 Error.__module__ = __name__  # As people know it, in messages too.
 

@@ -183,3 +183,15 @@ class Model:
 
     def __repr__(self) -> str:
         return f"<semfuse.Model {self.origin}: {self.parameter_count:,} parameters, knobs {', '.join(self.knobs) or 'none'}>"
+
+
+def import_model(path: str | os.PathLike[str], out: str | os.PathLike[str], *, tokenizer: str | os.PathLike[str] | None = None,
+                 quantize: str = "none") -> Model:
+    """Makes a model of somebody else's, in the folder `out`: what `semfuse import` does. Returns it.
+
+    `path` is a folder of Hugging Face, a GGUF file or one of llama2.c's; `tokenizer` a file, if it is not inside or beside; `quantize`
+    "q8" or "q4" stores matrices with so many bits. It writes, streams, explains and reads out; what needs a model that semfuse has
+    trained is an Error. Its ids are those of its file and 3, since <pad>, <bos> and <eos> come first.
+    """
+    _core.import_model(os.fspath(path), os.fspath(out), "" if tokenizer is None else os.fspath(tokenizer), quantize)
+    return Model.load(out)

@@ -58,6 +58,8 @@ def train(
     init: str | os.PathLike[str] | None = None,
     lexicon: str | os.PathLike[str] | None = None,
     held_out: str | None = None,
+    backbone: str | os.PathLike[str] | None = None,
+    rank: int | None = None,
     skip_bad: bool = False,
     calibrate: bool = True,
     threads: int = 0,
@@ -70,7 +72,8 @@ def train(
 
     `data` is a file or several (.txt, .tsv, .csv, .jsonl, packed or not), a list of texts with `labels` {column: values},
     or a table of pandas or Arrow, whose other columns become knobs; without it the synthetic corpus is drawn. `text` names
-    the column of texts. `config` is a TOML file, or settings as {"training.epochs": 2}. Other names are those of the command.
+    the column of texts. `config` is a TOML file, or settings as {"training.epochs": 2}. Other names are those of the command;
+    `backbone` and `rank` are what adapt() gives.
 
     Ctrl-C saves a checkpoint and raises KeyboardInterrupt; resume() goes on from there. `on_event` is told what happens, and
     stops the training, saved, by returning False. Without it progress is shown by tqdm, if that is installed.
@@ -85,6 +88,8 @@ def train(
     request.init = None if init is None else os.fspath(init)
     request.lexicon = None if lexicon is None else os.fspath(lexicon)
     request.held_out = held_out
+    request.backbone = None if backbone is None else os.fspath(backbone)
+    request.rank = None if rank is None else str(rank)
     request.skip_bad = skip_bad
     request.calibrate = calibrate
     request.text = text
@@ -98,6 +103,16 @@ def train(
         if listener is None and progress:
             listener = stack.enter_context(_bar())
         return Run(_core.train(request, os.fspath(out), listener, threads, checkpoint_every, keep))
+
+
+def adapt(model: Model | str | os.PathLike[str], data: Any, *, out: str | os.PathLike[str], rank: int | None = None, **options: Any) -> Run:
+    """Gives knobs to an imported model, which stays as it is: what `semfuse adapt` does. Options are those of train().
+
+        semfuse.import_model("stories15M.bin", out="stories/")
+        run = semfuse.adapt("stories/", frame, out="knobbed/")
+        run.model.generate("The food", knobs={"polarity": 0.9})
+    """
+    return train(data, out=out, backbone=model.origin if isinstance(model, Model) else model, rank=rank, **options)
 
 
 def resume(run: str | os.PathLike[str], *, threads: int = 0, calibrate: bool = True, checkpoint_every: int | None = None,

@@ -2,7 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <limits>
+#include <memory>
 
 #include "batching/batch.h"
 #include "model/inference_weights.h"
@@ -58,11 +59,39 @@ void run(const LanguageModel& model, std::span<const TokenId> ids, std::span<con
   visit(weights, ConstMatrix(activations.hidden()));
 }
 
-ReadoutRows rows_of(ConstMatrix matrix) {
-  ReadoutRows rows{.num_rows = matrix.rows(), .num_columns = matrix.cols(), .values = {}};
-  rows.values.reserve(matrix.rows() * matrix.cols());
+void append(ReadoutRows& rows, ConstMatrix matrix) {
+  rows.num_rows += matrix.rows();
+  rows.num_columns = matrix.cols();
+  rows.values.reserve(rows.values.size() + matrix.rows() * matrix.cols());
   for (std::size_t r = 0; r < matrix.rows(); ++r) {
     rows.values.insert(rows.values.end(), matrix.row(r), matrix.row(r) + matrix.cols());
+  }
+}
+
+// Of a pretrained model, as generation reads it: <bos> alone, then the text, before which it reads <bos> or not.
+template <class Rows>
+ReadoutRows read_pretrained(const LanguageModel& model, const PretrainedNetwork& network, std::span<const TokenId> ids,
+                            std::span<const KnobSetting> settings, const Rows& rows_of) {
+  check_ids(model, ids);
+  const std::unique_ptr<StreamPass> pass = network.open_pass(1, ModelAccess::weights(model));
+  TokenStream stream(network.empty_cache());
+  ReadoutRows rows;
+  const auto read = [&](std::span<const TokenId> text) {
+    stream.clear();
+    stream.tokens = {Vocabulary::kBos};
+    stream.tokens.insert(stream.tokens.end(), text.begin(), text.end());
+    stream.num_shared = stream.tokens.size();
+    stream.num_guesses = text.empty() ? 0 : text.size() - 1;
+    if (!settings.empty()) stream.request = request_row(model.options().knobs, settings);
+    if (network.num_features() > 0) stream.features = ModelAccess::features(model).prefix_rows(text).values;
+    TokenStream* const one = &stream;
+    append(rows, rows_of(*pass, pass->run({&one, 1})));
+  };
+  if (network.begins_texts() || ids.empty()) read({});
+  if (!ids.empty()) read(ids);
+  if (rows.num_rows == ids.size()) {
+    rows.values.insert(rows.values.begin(), rows.num_columns, std::numeric_limits<float>::quiet_NaN());
+    ++rows.num_rows;
   }
   return rows;
 }
@@ -71,20 +100,28 @@ ReadoutRows rows_of(ConstMatrix matrix) {
 
 ReadoutRows read_logits(const LanguageModel& model, std::span<const TokenId> ids,
                         std::span<const KnobSetting> settings) {
+  if (const PretrainedNetwork* network = ModelAccess::pretrained(model)) {
+    return read_pretrained(model, *network, ids, settings,
+                           [](const StreamPass&, ConstMatrix logits) { return logits; });
+  }
   ReadoutRows rows;
   run(model, ids, settings, [&](const InferenceWeights& weights, ConstMatrix hidden) {
     Workspace workspace;
     const Matrix logits = workspace.matrix(hidden.rows(), model.vocabulary().size());
     weights.head.forward(hidden, logits);
-    rows = rows_of(logits);
+    append(rows, logits);
   });
   return rows;
 }
 
 ReadoutRows read_hidden(const LanguageModel& model, std::span<const TokenId> ids,
                         std::span<const KnobSetting> settings) {
+  if (const PretrainedNetwork* network = ModelAccess::pretrained(model)) {
+    return read_pretrained(model, *network, ids, settings,
+                           [](const StreamPass& pass, ConstMatrix) { return pass.hidden(); });
+  }
   ReadoutRows rows;
-  run(model, ids, settings, [&](const InferenceWeights&, ConstMatrix hidden) { rows = rows_of(hidden); });
+  run(model, ids, settings, [&](const InferenceWeights&, ConstMatrix hidden) { append(rows, hidden); });
   return rows;
 }
 

@@ -9,6 +9,7 @@
 #include "semfuse/checkpoint.h"
 #include "semfuse/error.h"
 #include "semfuse/generator.h"
+#include "semfuse/readout.h"
 #include "support/small_backbone.h"
 #include "support/temporary_folder.h"
 
@@ -54,6 +55,47 @@ TEST_F(ImportedModelTest, WritesWhatThePlainModelFindsMostProbable) {
       EXPECT_EQ(tokens[t], likeliest({tokens.begin(), tokens.begin() + static_cast<std::ptrdiff_t>(t)}));
     }
   }
+}
+
+TEST_F(ImportedModelTest, IsReadOutAsGenerationReadsIt) {
+  const std::vector<TokenId> ids = {10, 6, 10, 15};  // Those of the file are lower by 3.
+  for (const bool adds_bos : {true, false}) {
+    BackboneSpec spec = small_backbone_spec(BackboneFamily::llama);
+    spec.bos = 5;
+    spec.adds_bos = adds_bos;
+    save(spec);
+    const LanguageModel model = load_imported(folder_.path());
+    const ReadoutRows logits = read_logits(model, ids);
+    ASSERT_EQ(logits.num_rows, ids.size() + 1);
+    ASSERT_EQ(logits.num_columns, model.vocabulary().size());
+    std::vector<TokenId> tokens = {5};
+    for (std::size_t row = 0; row <= ids.size(); ++row) {
+      const std::vector<double> expected = plain_.logits(tokens).back();
+      for (std::size_t i = 0; i < expected.size(); ++i) {
+        EXPECT_NEAR(logits.values[row * logits.num_columns + i + 3], expected[i], 1e-3) << row << ' ' << i;
+      }
+      if (row == 0 && !adds_bos) tokens.clear();
+      if (row < ids.size()) tokens.push_back(ids[row] - 3);
+    }
+    const ReadoutRows hidden = read_hidden(model, ids);
+    EXPECT_EQ(hidden.num_rows, ids.size() + 1);
+    EXPECT_EQ(hidden.num_columns, spec.model_width);
+    EXPECT_THROW(read_features(model, ids), Error);
+    const std::vector<TokenId> foreign = {static_cast<TokenId>(model.vocabulary().size())};
+    EXPECT_THROW(read_logits(model, foreign), Error);
+  }
+}
+
+TEST_F(ImportedModelTest, WithoutABeginningTheFirstRowSaysNothing) {
+  save(small_backbone_spec(BackboneFamily::llama));
+  const LanguageModel model = load_imported(folder_.path());
+  const ReadoutRows logits = read_logits(model, std::vector<TokenId>{10});
+  ASSERT_EQ(logits.num_rows, 2U);
+  for (std::size_t i = 0; i < logits.num_columns; ++i) {
+    EXPECT_TRUE(std::isnan(logits.values[i]));
+    EXPECT_FALSE(std::isnan(logits.values[logits.num_columns + i]));
+  }
+  EXPECT_THROW(read_logits(model, {}), Error);
 }
 
 TEST_F(ImportedModelTest, EndsWhereItsEndTokensAreMostProbable) {
