@@ -26,8 +26,26 @@ struct ScoreFlags {
   std::vector<std::string> ids;
   std::optional<std::string> window;
   std::optional<std::string> threads;
+  std::vector<std::string> knobs;
+  bool uncalibrated = false;
   bool json = false;
 };
+
+ScoreRequest request_of(const LanguageModel& model, const ScoreFlags& options) {
+  const std::vector<Knob>& knobs = model.options().knobs;
+  std::vector<KnobSetting> settings;
+  for (const std::string& text : options.knobs) settings.push_back(parse_setting(knobs, text));
+  if (settings.empty()) return {};
+  request_row(knobs, settings);  // Throws if they do not fit together.
+  if (options.uncalibrated) return {.row = request_row(knobs, settings)};
+  const CalibratedRequest mapped = calibrated(knobs, model.calibration(), settings);
+  for (const KnobSetting& setting : settings) {
+    if (calibrated(knobs, model.calibration(), {&setting, 1}).guidance != mapped.guidance) {
+      throw Error("score: the maps of these knobs take different guidance; score one at a time, or add --uncalibrated");
+    }
+  }
+  return {.row = request_row(knobs, mapped.settings), .guidance = mapped.guidance};
+}
 
 TextScore score(const ScoreFlags& options) {
   const int given = (options.text ? 1 : 0) + (options.file ? 1 : 0) + (options.ids.empty() ? 0 : 1);
@@ -41,14 +59,24 @@ TextScore score(const ScoreFlags& options) {
         static_cast<TokenId>(parse_whole_number("--ids", id, 0, std::numeric_limits<TokenId>::max()).value_or(0)));
   }
   const std::string text = options.file ? read_text(*options.file) : options.text.value_or("");
-  const auto of_backbone = [&](const Backbone& backbone) {
+  if (options.uncalibrated && options.knobs.empty()) {
+    throw Error("--uncalibrated asks for knobs as they are set; add --knob");
+  }
+  if (ImportedModel::is_at(options.model)) {
+    if (!options.knobs.empty()) {
+      throw Error(fmt::format("--knob: {} has no knobs; give it some with `semfuse adapt`", printable(options.model)));
+    }
+    const Backbone backbone(options.model);
     return ids.empty() ? score_text(backbone, text, window, threads) : score_ids(backbone, ids, window, threads);
-  };
-  if (ImportedModel::is_at(options.model)) return of_backbone(Backbone(options.model));
+  }
   const Checkpoint checkpoint = load_checkpoint(options.model);
-  // Nothing is asked for, so the adapter adds nothing.
-  if (const BackboneNetwork* network = adapted_network(checkpoint.model)) return of_backbone(network->backbone());
-  return ids.empty() ? score_text(checkpoint.model, text, window) : score_ids(checkpoint.model, ids, window);
+  const LanguageModel& model = checkpoint.model;
+  const ScoreRequest request = request_of(model, options);
+  if (adapted_network(model) != nullptr) {
+    return ids.empty() ? score_adapted_text(model, text, window, threads, request)
+                       : score_adapted_ids(model, ids, window, threads, request);
+  }
+  return ids.empty() ? score_text(model, text, window, request) : score_ids(model, ids, window, request);
 }
 
 int run(const ScoreFlags& options) {
@@ -85,6 +113,9 @@ Command score_command(CommandLine& program) {
   app->add_option("--window", options->window,
                   "Tokens read at a time (default: the model's context); a longer text goes on in the next window")
       ->type_name("N");
+  app->add_option("--knob", options->knobs, "What the model is asked for, as NAME=VALUE; may be repeated")
+      ->type_name("NAME=VALUE");
+  app->add_flag("--uncalibrated", options->uncalibrated, "Ask for it as it stands, not as the model's map says");
   app->add_option("--threads", options->threads, "Threads to compute with; the result is the same for any number")
       ->type_name("N");
   app->add_flag("--json", options->json, "Print ids, nll of each token after the first, bits_per_byte, last_logits");
@@ -92,6 +123,7 @@ Command score_command(CommandLine& program) {
       "Examples:\n"
       "  semfuse score model --text \"Once upon a time there was a little girl.\"\n"
       "  semfuse score model --file article.txt --window 512\n"
+      "  semfuse score model --text \"The food was cold.\" --knob polarity=0.1\n"
       "  semfuse score model --ids 1,403,407,261,378 --json\n");
   return {.app = app, .purpose = "this text", .run = [options] { return run(*options); }};
 }

@@ -21,14 +21,27 @@ struct TextScore {
   double bits_per_byte() const;
 };
 
+// What a model is asked for while it reads a text.
+struct ScoreRequest {
+  std::vector<float> row;  // As request_row() says; empty: nothing.
+  double guidance = 1.0;   // Other than 1: each token is also read with nothing asked for.
+};
+
 // Reads at most `window` tokens at a time, its context at most (0: that); a longer text goes on in the next window,
 // which begins with the last token of the one before. Throws Error if there is no token, or one that the model lacks.
 TextScore score_ids(const Backbone& backbone, std::span<const TokenId> ids, std::size_t window, std::size_t threads);
 // The same for a model of our own, which must be causal; ids begin with <bos> as a rule.
-TextScore score_ids(const LanguageModel& model, std::span<const TokenId> ids, std::size_t window);
+TextScore score_ids(const LanguageModel& model, std::span<const TokenId> ids, std::size_t window,
+                    const ScoreRequest& request = {});
+// The same for a model with an adapter; ids are those of its backbone.
+TextScore score_adapted_ids(const LanguageModel& model, std::span<const TokenId> ids, std::size_t window,
+                            std::size_t threads, const ScoreRequest& request);
 
 // The same for the tokens of a text. Throws Error if the model has no tokenizer or not the words.
 TextScore score_text(const Backbone& backbone, std::string_view text, std::size_t window, std::size_t threads);
-TextScore score_text(const LanguageModel& model, std::string_view text, std::size_t window);
+TextScore score_text(const LanguageModel& model, std::string_view text, std::size_t window,
+                     const ScoreRequest& request = {});
+TextScore score_adapted_text(const LanguageModel& model, std::string_view text, std::size_t window, std::size_t threads,
+                             const ScoreRequest& request);
 
 }  // namespace semfuse

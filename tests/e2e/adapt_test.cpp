@@ -67,6 +67,31 @@ TEST_F(Adapt, WithoutAKnobTheModelIsItsBackbone) {
             fs::file_size(folder_ / "backbone/model.safetensors"));
 }
 
+TEST_F(Adapt, ScoresATextUnderWhatIsAskedFor) {
+  ASSERT_EQ(adapt("knobbed").exit_code, 0);
+  const auto score = [&](const std::string& text, const Arguments& more) {
+    Arguments arguments = {"score", folder_ / "knobbed", "--text", text, "--json"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return json::parse(out_of(arguments));
+  };
+  for (const char* text : {"ab ab a ab", "bb ba bb b"}) {
+    const json asked = score(text, {"--knob", "mood=1"});
+    const json other = score(text, {"--knob", "mood=0"});
+    const bool is_positive = text[0] == 'a';
+    EXPECT_EQ(asked["bits_per_byte"] < other["bits_per_byte"], is_positive) << asked << other;
+    EXPECT_EQ(asked["ids"], other["ids"]);
+    EXPECT_EQ(asked, score(text, {"--knob", "mood=1", "--uncalibrated", "--window", "16"}));
+  }
+  const auto refused = [&](const Arguments& arguments, const std::string& part) {
+    const ProcessResult result = semfuse_program(arguments);
+    EXPECT_EQ(result.exit_code, 2) << result.out;
+    EXPECT_THAT(result.err, HasSubstr(part));
+  };
+  refused({"score", folder_ / "backbone", "--text", "ab", "--knob", "mood=1"}, "has no knobs");
+  refused({"score", folder_ / "knobbed", "--text", "ab", "--knob", "mod=1"}, "mood");
+  refused({"score", folder_ / "knobbed", "--text", "ab", "--uncalibrated"}, "add --knob");
+}
+
 TEST_F(Adapt, HasTheSameBitsForAnyNumberOfThreadsAndAfterAStop) {
   ASSERT_EQ(adapt("one", {"--threads", "1"}).exit_code, 0);
   ASSERT_EQ(adapt("three", {"--threads", "3"}).exit_code, 0);
