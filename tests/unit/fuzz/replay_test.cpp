@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <random>
 
+#include "fuzz/adapter_file_entry.h"
 #include "fuzz/bank_entry.h"
 #include "fuzz/checkpoint_entry.h"
 #include "fuzz/checkpoint_settings_entry.h"
@@ -133,6 +134,10 @@ TEST(FuzzReplay, JsonTable) {
 
 TEST(FuzzReplay, PackedBytes) {
   replay("packed_bytes", [](const Bytes& bytes) { return fuzz_packed_bytes(bytes); });
+}
+
+TEST(FuzzReplay, AdapterFile) {
+  replay("adapter_file", [](const Bytes& bytes) { return fuzz_adapter_file(bytes); });
 }
 
 TEST(FuzzReplay, ImportedModel) {
