@@ -1,4 +1,5 @@
 """Whether semfuse and llama.cpp say the same with the same GGUF file: bits a byte of a text, and greedy continuations.
+Where one differs: the two most probable tokens of each side, how far apart they are in logits, and how far the two sides' logits of that place are apart at most.
 
   llama_agreement.py GGUF TEXT --semfuse PROGRAM --model IMPORTED [--bytes N] [--threads N]
 """
@@ -25,12 +26,16 @@ def tokens_of(context, text):
     return list(room[:count])
 
 
-def text_of(context, ids):
-    vocabulary = llama_cpp.llama_model_get_vocab(context.model)
-    room = ctypes.create_string_buffer(16 * len(ids) + 64)
-    array = (llama_cpp.llama_token * len(ids))(*ids)
-    count = llama_cpp.llama_detokenize(vocabulary, array, len(ids), room, len(room), False, False)
-    return room.raw[:count].decode("utf-8", "replace")
+def piece_of(context, token):
+    room = ctypes.create_string_buffer(256)
+    count = llama_cpp.llama_token_to_piece(llama_cpp.llama_model_get_vocab(context.model), token, room, len(room), 0, False)
+    return room.raw[:max(0, count)].decode("utf-8", "replace")
+
+
+def top_two(logits):
+    """The two most probable tokens, and how far apart they are."""
+    second, first = numpy.argpartition(logits, -2)[-2:][numpy.argsort(numpy.partition(logits, -2)[-2:])]
+    return int(first), int(second), float(logits[first] - logits[second])
 
 
 def nll_of(context, ids):
@@ -48,16 +53,18 @@ def nll_of(context, ids):
 
 
 def greedy(context, ids):
+    """TOKENS tokens after the ids, and the logits that each was taken from."""
     context.clear()
-    written = []
+    written, rows = [], []
     position = 0
     tokens = ids
     while len(written) < TOKENS:
         context.run([(token, position + i, 0, i + 1 == len(tokens)) for i, token in enumerate(tokens)])
         position += len(tokens)
-        tokens = [int(context.logits(len(tokens) - 1).argmax())]
+        rows.append(context.logits(len(tokens) - 1).copy())
+        tokens = [int(rows[-1].argmax())]
         written += tokens
-    return written
+    return written, rows
 
 
 def main():
@@ -84,22 +91,34 @@ def main():
         file.flush()
         ours = score("--file", file.name, "--window", str(WINDOW))
     size = len(text.encode()) * numpy.log(2)
-    result = {"same_ids": ours["ids"] == ids, "ours": sum(ours["nll"]) / size, "llama": nll_of(context, ids) / size,
-              "prompts": arguments.prompts, "same": 0, "first_differences": []}
+    result = {"same_ids": ours["ids"] == ids, "bytes": len(text.encode()), "ours": sum(ours["nll"]) / size,
+              "llama": nll_of(context, ids) / size, "prompts": 0, "same": 0, "first_differences": []}
+    ends = {token for token in range(context.vocab_size) if llama_cpp.llama_vocab_is_eog(llama_cpp.llama_model_get_vocab(context.model), token)}
     lines = [line.strip() for line in text.splitlines() if len(line.split()) > 12][:arguments.prompts]
     for line in lines:
-        prompt = " ".join(line.split()[:12])
-        ids = tokens_of(context, prompt)
-        expected = text_of(context, ids + greedy(context, ids))
-        command = [arguments.semfuse, "generate", arguments.model, "--prompt", prompt, "--temperature", "0", "--json",
-                   "--max-tokens", str(len(ids) + TOKENS), "--threads", str(arguments.threads)]
-        written = json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout.splitlines()[0])["text"]
-        # A text that ended is compared as far as it goes.
-        result["same"] += expected.startswith(written)
-        if not expected.startswith(written):
-            same = next(i for i, (a, b) in enumerate(zip(written + " ", expected + " ")) if a != b)
-            result["first_differences"].append({"prompt": prompt, "after": expected[:same][-60:],
-                                                "ours": written[same:same + 20], "llama": expected[same:same + 20]})
+        prompt = tokens_of(context, " ".join(line.split()[:12]))
+        expected, rows = greedy(context, prompt)
+        result["prompts"] += 1
+        result["same"] += 1
+        command = [arguments.semfuse, "generate", arguments.model, "--prompt", " ".join(line.split()[:12]), "--temperature", "0", "--json",
+                   "--max-tokens", str(len(prompt) + TOKENS), "--threads", str(arguments.threads)]
+        written = json.loads(subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True).stdout.splitlines()[0])["tokens"]
+        for i, token in enumerate(expected):
+            if i < len(written) and written[i] == piece_of(context, token):
+                continue
+            # Pieces of characters are not written alike: the logits after the same tokens decide.
+            mine = numpy.array(score("--ids", ",".join(map(str, prompt + expected[:i])))["last_logits"])
+            if int(mine.argmax()) != token:
+                first, second, gap = top_two(mine)
+                their_first, their_second, their_gap = top_two(rows[i])
+                pair = [their_first, their_second]
+                result["same"] -= 1
+                result["first_differences"].append({
+                    "prompt": len(result["first_differences"]) + result["same"], "token": i, "ours": [first, second], "gap": round(gap, 4), "llama": pair, "llama_gap": round(their_gap, 4),
+                    "apart": round(float(abs((mine - mine.mean()) - (rows[i] - rows[i].mean())).max()), 4)})
+                break
+            if token in ends:
+                break
     print(json.dumps(result))
 
 
