@@ -3,7 +3,7 @@
 //
 // A format's part is the numbers of a row that share a scale: weight = scale · (value - kOffset) + least, with value
 // from 0 to 255, the least only if kHasLeast. step(rows, index, …) unpacks kPartsOfStep parts: kWords words of four
-// values for each, one scale and one least for each.
+// values for each, one scale and one least for each. Products of kTogether words may be added before they are widened.
 #include <cstddef>
 #include <cstdint>
 
@@ -47,6 +47,7 @@ struct Q4_0 {
   static constexpr std::int32_t kOffset = 8;
   static constexpr bool kHasLeast = false;
   static constexpr bool kWide = false;  // Values go beyond 127.
+  static constexpr std::size_t kTogether = 8;
 
   static HWY_INLINE void step(const StoredRows& rows, std::size_t index, std::uint32_t* values, float* scales, float*) {
     store_nibbles(rows, index * 18 + 2, values);
@@ -60,6 +61,7 @@ struct Q4_1 {
   static constexpr std::int32_t kOffset = 0;
   static constexpr bool kHasLeast = true;
   static constexpr bool kWide = false;
+  static constexpr std::size_t kTogether = 8;
 
   static HWY_INLINE void step(const StoredRows& rows, std::size_t index, std::uint32_t* values, float* scales,
                               float* least) {
@@ -73,9 +75,11 @@ struct Q4_1 {
 struct Q8_0 {
   static constexpr std::size_t kWords = 8;
   static constexpr std::size_t kPartsOfStep = 1;
-  static constexpr std::int32_t kOffset = 128;
+  // Bytes with a sign where they are multiplied as such.
+  static constexpr std::int32_t kOffset = HWY_TARGET == HWY_AVX2 ? 0 : 128;
   static constexpr bool kHasLeast = false;
   static constexpr bool kWide = true;
+  static constexpr std::size_t kTogether = 1;
 
   static HWY_INLINE void step(const StoredRows& rows, std::size_t index, std::uint32_t* values, float* scales, float*) {
     const std::size_t lanes = hn::Lanes(WordTag());
@@ -84,7 +88,7 @@ struct Q8_0 {
     rows.sixteen(index * 34 + 18, v + 4);
     SEMFUSE_UNROLL
     for (std::size_t j = 0; j < 8; ++j) {
-      store_words(hn::Xor(v[j], hn::Set(WordTag(), 0x80808080u)), values + j * lanes);
+      store_words(hn::Xor(v[j], hn::Set(WordTag(), kOffset == 0 ? 0 : 0x80808080u)), values + j * lanes);
     }
     store_floats(floats_of_halves(rows.words(index * 34)), scales);
   }
@@ -121,6 +125,7 @@ struct QK {
   static constexpr std::int32_t kOffset = 0;
   static constexpr bool kHasLeast = true;
   static constexpr bool kWide = false;
+  static constexpr std::size_t kTogether = kHighBits ? 4 : 8;
 
   static HWY_INLINE void step(const StoredRows& rows, std::size_t index, std::uint32_t* values, float* scales,
                               float* least) {
@@ -159,6 +164,7 @@ struct Q6_K {
   static constexpr std::int32_t kOffset = 32;
   static constexpr bool kHasLeast = false;
   static constexpr bool kWide = false;
+  static constexpr std::size_t kTogether = 2;
 
   static HWY_INLINE void step(const StoredRows& rows, std::size_t index, std::uint32_t* values, float* scales, float*) {
     const std::size_t lanes = hn::Lanes(WordTag());

@@ -83,11 +83,6 @@ HWY_INLINE Ints dot4(Ints sum, Words values, const std::int8_t* x) {
     const __m512i pairs = _mm512_maddubs_epi16(values.raw, factors.raw);
     return hn::Add(sum, Ints{_mm512_madd_epi16(pairs, _mm512_set1_epi16(1))});
   }
-#elif HWY_TARGET == HWY_AVX2
-  if constexpr (!kWide) {
-    const __m256i pairs = _mm256_maddubs_epi16(values.raw, factors.raw);
-    return hn::Add(sum, Ints{_mm256_madd_epi16(pairs, _mm256_set1_epi16(1))});
-  }
 #endif
   // A product of 255 and 127 fits into 16 bits.
   const hn::Repartition<std::int16_t, IntTag> d16;
@@ -102,6 +97,35 @@ HWY_INLINE Ints dot4(Ints sum, Words values, const std::int8_t* x) {
   const Ints first = hn::Add(low(even), hn::ShiftRight<16>(even));
   return hn::Add(sum, hn::Add(first, hn::Add(low(odd), hn::ShiftRight<16>(odd))));
 #endif
+}
+
+// sum + Σ of the products of each lane's bytes in all words of a part with those at x.
+template <class Format, bool kVnni>
+HWY_INLINE Ints dot_part(Ints sum, const Words* values, const std::int8_t* x) {
+#if HWY_TARGET == HWY_AVX2
+  // Pairs of products fit into 16 bits, and so do sums of kTogether of them. Where weights have a sign, the factors
+  // take it: 128 · 127 · 2 fits too.
+  SEMFUSE_UNROLL
+  for (std::size_t first = 0; first < Format::kWords; first += Format::kTogether) {
+    __m256i pairs = _mm256_setzero_si256();
+    SEMFUSE_UNROLL
+    for (std::size_t j = first; j < first + Format::kTogether; ++j) {
+      std::int32_t word = 0;
+      std::memcpy(&word, x + 4 * j, sizeof(word));
+      const __m256i factors = _mm256_set1_epi32(word);
+      const __m256i weights = values[j].raw;
+      const __m256i products = Format::kWide
+                                   ? _mm256_maddubs_epi16(_mm256_abs_epi8(weights), _mm256_sign_epi8(factors, weights))
+                                   : _mm256_maddubs_epi16(weights, factors);
+      pairs = j == first ? products : _mm256_add_epi16(pairs, products);
+    }
+    sum = hn::Add(sum, Ints{_mm256_madd_epi16(pairs, _mm256_set1_epi16(1))});
+  }
+#else
+  SEMFUSE_UNROLL
+  for (std::size_t j = 0; j < Format::kWords; ++j) sum = dot4<Format::kWide, kVnni>(sum, values[j], x + 4 * j);
+#endif
+  return sum;
 }
 
 // Unpacked weights of as many rows as a vector has lanes.
@@ -147,11 +171,8 @@ HWY_INLINE void multiply_rows(const UnpackedRows& w, const QuantisedRows& x, std
       if constexpr (Format::kOffset != 0) {
         first = kPartsOfBlock == 2 ? x_halves[r][part] : x_halves[r][2 * part] + x_halves[r][2 * part + 1];
       }
-      Ints dot = hn::Set(IntTag(), -Format::kOffset * first);
-      SEMFUSE_UNROLL
-      for (std::size_t j = 0; j < Format::kWords; ++j) {
-        dot = dot4<Format::kWide, kVnni>(dot, values[j], x_values[r] + part * kPart + 4 * j);
-      }
+      const Ints dot =
+          dot_part<Format, kVnni>(hn::Set(IntTag(), -Format::kOffset * first), values, x_values[r] + part * kPart);
       const Vector scaled = hn::Mul(scale, hn::Set(Tag(), x_scales[r][block]));
       sum[r] = hn::MulAdd(hn::ConvertTo(Tag(), dot), scaled, sum[r]);
       if constexpr (Format::kHasLeast) sum[r] = hn::MulAdd(least, hn::Set(Tag(), x_sums[r][block]), sum[r]);

@@ -40,7 +40,15 @@ class StoredRows {
   // The four bytes at `place` of each row.
   HWY_INLINE Words words(std::size_t place) const {
     const WordTag d;
-#if HWY_TARGET <= HWY_AVX2
+#if HWY_TARGET == HWY_AVX2
+    // Processors with nothing more gather slowly.
+    const auto at = [&](std::size_t lane) SEMFUSE_LAMBDA {
+      std::int32_t word = 0;
+      std::memcpy(&word, base_ + offset_[lane] + place, sizeof(word));
+      return word;
+    };
+    return Words{_mm256_setr_epi32(at(0), at(1), at(2), at(3), at(4), at(5), at(6), at(7))};
+#elif HWY_TARGET <= HWY_AVX3
     return hn::GatherOffset(d, reinterpret_cast<const std::uint32_t*>(base_ + place), hn::Load(IntTag(), offset_));
 #else
     HWY_ALIGN std::uint32_t lanes[kMostLanes];

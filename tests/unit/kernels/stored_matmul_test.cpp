@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <optional>
 #include <vector>
 
 #include "core/half_float.h"
@@ -17,10 +18,12 @@ namespace {
 // Any bytes are weights; only the scales must be sensible numbers.
 class RandomStored {
  public:
-  RandomStored(StorageType type, std::size_t rows, std::size_t cols) : bytes_(rows * row_bytes(type, cols)) {
+  // With all bytes but the scales `filled`, if it is given.
+  RandomStored(StorageType type, std::size_t rows, std::size_t cols, std::optional<std::byte> filled = std::nullopt)
+      : bytes_(rows * row_bytes(type, cols)) {
     const RandomStream random(7, RandomPurpose::weights, static_cast<std::uint64_t>(type));
     for (std::size_t i = 0; i < bytes_.size(); ++i) {
-      bytes_[i] = static_cast<std::byte>(static_cast<int>(random.uniform(i) * 256.0));
+      bytes_[i] = filled.value_or(static_cast<std::byte>(static_cast<int>(random.uniform(i) * 256.0)));
     }
     matrix_ = {.type = type, .data = bytes_.data(), .rows = rows, .cols = cols};
     const std::size_t blocks = cols / block_size(type);
@@ -106,6 +109,36 @@ TEST(StoredMatmul, IsTheProductWithTheDecodedWeights) {
             }
           }
           EXPECT_TRUE(y.guards_intact());
+        }
+      }
+    }
+  });
+}
+
+// Sums of products are largest where all weights are, and all factors of one sign.
+TEST(StoredMatmul, HoldsTheLargestSums) {
+  for_each_instruction_set([] {
+    for (const StorageType type : kTypes) {
+      if (!reads_quantised(type)) continue;
+      for (const std::byte filled : {std::byte{0xFF}, std::byte{0x80}, std::byte{0x7F}}) {
+        for (const float factor : {1.0f, -1.0f}) {
+          SCOPED_TRACE(testing::Message() << to_string(type) << " " << static_cast<int>(filled) << " " << factor);
+          constexpr std::size_t kCols = 512;
+          const RandomStored weights(type, 9, kCols, filled);
+          GuardedMatrix x(3, kCols);
+          x.fill([&](std::size_t, std::size_t) { return factor; });
+          QuantisedRows quantised;
+          quantised.resize(3, kCols);
+          quantised.quantise(x.view(), 0, 3);
+          GuardedMatrix y(3, 9);
+          multiply_stored(weights.matrix(), 0, 9, x.view(), quantised, y.view());
+          for (std::size_t r = 0; r < 3; ++r) {
+            for (std::size_t c = 0; c < 9; ++c) {
+              double size = 0.0;
+              const double sum = expected(weights.matrix(), c, x.view(), quantised, r, size);
+              EXPECT_NEAR(y.view()(r, c), sum, 1e-5 * size) << r << ", " << c;
+            }
+          }
         }
       }
     }
