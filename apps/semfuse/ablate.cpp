@@ -38,6 +38,7 @@ struct AblateFlags {
 std::vector<AblationRow> chosen_rows(const AblateFlags& options) {
   std::vector<AblationVariant> variants = ablation_variants(options.settings);
   std::vector<std::string> names;
+  names.reserve(variants.size());
   for (const AblationVariant& variant : variants) names.push_back(variant.name);
   for (const std::string& name : options.only) {
     if (std::find(names.begin(), names.end(), name) == names.end())
@@ -65,6 +66,7 @@ void print(const Terminal& terminal, const std::vector<AblationRow>& rows) {
   Table table({Table::Align::left, Table::Align::right});
   for (const std::vector<std::string>& row : ablation_cells(rows)) {
     std::vector<Table::Cell> cells;
+    cells.reserve(row.size());
     for (const std::string& text : row) cells.push_back({.text = text});
     table.add(std::move(cells));
   }

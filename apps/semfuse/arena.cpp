@@ -107,6 +107,7 @@ void print(const Terminal& terminal, const ArenaReport& report) {
     Table table({Table::Align::left, Table::Align::right});
     for (const std::vector<std::string>& row : cells) {
       std::vector<Table::Cell> line;
+      line.reserve(row.size());
       for (const std::string& text : row) line.push_back({.text = text});
       table.add(std::move(line));
     }

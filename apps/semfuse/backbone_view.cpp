@@ -54,6 +54,7 @@ std::string types_of(const View& view) {
   std::map<std::string, std::size_t> counts;
   for (const Row& row : view.rows) ++counts[row.type];
   std::vector<std::string> texts;
+  texts.reserve(counts.size());
   for (const auto& [type, count] : counts) texts.push_back(fmt::format("{} {}", with_separators(count), type));
   return fmt::format("{}", fmt::join(texts, ", "));
 }

@@ -92,6 +92,7 @@ int calibrate(const CalibrateFlags& options) {
   Checkpoint checkpoint = load_checkpoint(file);
   const std::vector<Knob>& knobs = checkpoint.model.options().knobs;
   std::vector<std::string> names;
+  names.reserve(knobs.size());
   for (const Knob& knob : knobs) names.push_back(knob.name);
   if (names.empty())
     throw Error(fmt::format("{}: the model has no knobs; train one that has (model.knobs)", options.run));

@@ -15,6 +15,7 @@ namespace {
 
 std::string joined(const std::vector<double>& values) {
   std::vector<std::string> texts;
+  texts.reserve(values.size());
   for (const double value : values) texts.push_back(fmt::format("{:.3f}", value));
   return fmt::format("{}", fmt::join(texts, " / "));
 }

@@ -58,9 +58,8 @@ std::vector<std::string> shell_words(const std::string& line) {
     } else if (quote == 0 && (c == '"' || c == '\'')) {
       quote = c;
     }
-    if (c == ' ' && quote == 0 && !words.back().starts_with("--")) {
-      words.emplace_back();
-    } else if (c == ' ' && quote == 0 && words.back().find(' ') != std::string::npos) {
+    const bool has_value = words.back().find(' ') != std::string::npos;
+    if (c == ' ' && quote == 0 && (has_value || !words.back().starts_with("--"))) {
       words.emplace_back();
     } else {
       words.back() += c;

@@ -64,6 +64,7 @@ std::string unknown_argument(const CLI::App& program, const CommandLine::Hint& h
   const std::vector<const CLI::App*> commands = commands_of(app);
   if (commands.empty()) return fmt::format("unexpected argument {}; is a quote missing?", quoted_text(unknown.front()));
   std::vector<std::string> names;
+  names.reserve(commands.size());
   for (const CLI::App* command : commands) names.push_back(command->get_name());
   std::string suggestion = did_you_mean(unknown.front(), names);
   if (suggestion.empty()) suggestion = fmt::format("; commands are {}", fmt::join(names, ", "));

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <cmath>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -29,9 +30,13 @@ struct DataFlags {
 constexpr std::size_t kMostCharacters = 30;  // Of a name or label in a table.
 constexpr std::size_t kMostLabels = 8;
 
+std::uint64_t num_words(const DataDescription& data) {
+  return static_cast<std::uint64_t>(std::llround(data.lengths.mean() * static_cast<double>(data.texts)));
+}
+
 // Text from a file, safe and short.
 std::string shown(std::string_view text) {
-  const std::string safe = printable(text.substr(0, 4 * kMostCharacters));
+  std::string safe = printable(text.substr(0, 4 * kMostCharacters));
   if (num_characters(safe) <= kMostCharacters) return safe;
   return printable(safe.substr(0, kMostCharacters - 3)) + "...";
 }
@@ -69,10 +74,8 @@ std::string as_text(const Terminal& terminal, const DataDescription& data) {
                    ? fmt::format("column {}", shown(data.text_column.name))
                    : fmt::format("column {}, {}", shown(data.text_column.name), data.text_column.reason));
   if (data.tabs_in_lines) fact("", "every line has a tab: with --format tsv what it parts would be columns");
-  fact("texts",
-       fmt::format(
-           "{}, {} bytes, {} words and marks", with_separators(data.texts), with_separators(data.text_bytes),
-           with_separators(static_cast<std::uint64_t>(data.lengths.mean() * static_cast<double>(data.texts) + 0.5))));
+  fact("texts", fmt::format("{}, {} bytes, {} words and marks", with_separators(data.texts),
+                            with_separators(data.text_bytes), with_separators(num_words(data))));
   if (data.texts > 0) {
     fact("length", fmt::format("{:.1f} words on average; shortest {}, 5 % {}, half {}, 95 % {}, longest {}",
                                data.lengths.mean(), data.lengths.quantile(0.0), data.lengths.quantile(0.05),
@@ -138,7 +141,7 @@ Json as_json(const DataDescription& data) {
           {"text_column_reason", data.text_column.reason},
           {"texts", data.texts},
           {"bytes", data.text_bytes},
-          {"words", static_cast<std::uint64_t>(data.lengths.mean() * static_cast<double>(data.texts) + 0.5)},
+          {"words", num_words(data)},
           {"length",
            {{"mean", data.lengths.mean()},
             {"shortest", data.lengths.quantile(0.0)},

@@ -88,15 +88,14 @@ std::string ratio_text(const Evaluation& result, const FloorRatio& ratio) {
 
 std::string as_text(const Terminal& terminal, const Experiment& experiment, const Evaluation& result,
                     const Floors& floors, const RunMetrics& metrics) {
-  const auto& [here, expected, ratio] = floors;
   Table table({Table::Align::left, Table::Align::right});
   table.add({{}, {.text = "model"}, {.text = "floor here"}, {.text = "expected"}});
   const auto add = [&](const char* what, double value, double EntropyFloor::*floor) {
     if (std::isnan(value)) return;
     table.add({{.text = what},
                {.text = readable(value, 4)},
-               {.text = readable(here.*floor, 4)},
-               {.text = readable(expected.*floor, 4)}});
+               {.text = readable(floors.here.*floor, 4)},
+               {.text = readable(floors.expected.*floor, 4)}});
   };
   add("perplexity", result.perplexity, &EntropyFloor::perplexity);
   add("perplexity, seen words", result.seen_only_perplexity, &EntropyFloor::seen_only_perplexity);
@@ -112,7 +111,7 @@ std::string as_text(const Terminal& terminal, const Experiment& experiment, cons
       "\nThe floor is what a predictor that knows the generator reaches by reading only\n"
       "the past: here on these very sentences, expected over all. Among seen words\n"
       "alone a model that expects no held-out word can be below it.\n";
-  text += ratio_text(result, ratio);
+  text += ratio_text(result, floors.ratio);
   return text + more_metrics(terminal, metrics);
 }
 

@@ -73,9 +73,7 @@ void SteeringFlags::add_to(CommandLine& app) {
 
 SteeringFlags::Generate SteeringFlags::apply_to(GenerationRequest& request, const LanguageModel& model,
                                                 const Generator& generator) const {
-  const Generate plain = [&generator](std::span<const GenerationRequest> requests) {
-    return generator.generate(requests);
-  };
+  Generate plain = [&generator](std::span<const GenerationRequest> requests) { return generator.generate(requests); };
   const bool any = steer || strength || head || knob_model || expert || anti;
   if (!method) {
     if (any) throw Error("--steer, --strength, --head, --knob-model, --expert and --anti are for --method; add it");

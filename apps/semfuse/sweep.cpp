@@ -89,7 +89,7 @@ constexpr const char* kLock = "sweep.lock";  // Of the process that measures.
 
 // The name of a folder that is missing, empty or holds a sweep. Throws Error for one with something else in it.
 fs::path checked_folder(const std::string& name) {
-  const fs::path path = fs::path(name).has_filename() ? fs::path(name) : fs::path(name).parent_path();
+  fs::path path = fs::path(name).has_filename() ? fs::path(name) : fs::path(name).parent_path();
   if (path.empty()) throw Error("--out is empty; name a folder");
   std::error_code ignored;
   if (!fs::exists(path, ignored) || fs::exists(path / kLevelsFile, ignored) || fs::exists(path / kLock, ignored))

@@ -54,7 +54,10 @@ void evaluate_on_texts(const Checkpoint& checkpoint, const Experiment& experimen
                        bool json) {
   const TextEvaluation evaluation = evaluate_texts(checkpoint, experiment, options);
   for (const std::string& note : evaluation.notes) notify(note);
-  const auto& [data, result, ngram, held_out, notes] = evaluation;
+  const ExperimentData& data = evaluation.data;
+  const Evaluation& result = evaluation.result;
+  const std::optional<NgramComparison>& ngram = evaluation.ngram;
+  const std::optional<HeldOutEvaluation>& held_out = evaluation.held_out;
   const Terminal terminal(stdout);
   if (json) {
     terminal.print(to_json(checkpoint, evaluation).dump() + '\n');

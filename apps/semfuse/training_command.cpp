@@ -96,7 +96,7 @@ RunOutcome trained(TrainingRun& run, const RunCallback& on_event) {
 }
 
 // One of several processes that is not the first: it computes and says nothing.
-int follow(TrainingCommandOptions options, std::shared_ptr<Exchange> exchange) {
+int follow(TrainingCommandOptions options, const std::shared_ptr<Exchange>& exchange) {
   options.quiet = true;
   TrainingRun run = make_run(options, threads_of(options, *exchange), exchange);
   if (run.finished()) return 0;

@@ -97,12 +97,12 @@ class AdapterGradient {
   void merge_ends(Matrix logits);
   void split_ends(Matrix d_logits) const;
 
+  ThreadPool alone_{1};
   const Backbone& backbone_;
   const FrozenMaps& maps_;
   const Adapter& adapter_;
   std::size_t most_bytes_;
   RotaryTable rotary_;
-  ThreadPool alone_{1};
   Workspace workspace_;
 
   // Of the shard in work.

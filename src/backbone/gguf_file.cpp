@@ -150,8 +150,8 @@ class GgufFile::Parser {
   void read_value() {
     std::string key = read_name("key");
     const auto type = reader_.number<std::uint32_t>("type of a value");
-    Value value = read_value_of(type, key);
-    if (!file_.values_.emplace(key, std::move(value)).second) {
+    const Value value = read_value_of(type, key);
+    if (!file_.values_.emplace(key, value).second) {
       reader_.fail(fmt::format("key {} appears twice", quoted_text(key)));
     }
   }

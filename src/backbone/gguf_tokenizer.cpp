@@ -84,6 +84,7 @@ class GgufVocabularyReader {
         std::find_if(kSplits.begin(), kSplits.end(), [&](const NamedSplit& s) { return s.name == name; });
     if (split == kSplits.end()) {
       std::vector<std::string_view> known;
+      known.reserve(kSplits.size());
       for (const NamedSplit& s : kSplits) known.push_back(s.name);
       file_.fail(name.empty() ? "does not say how text is cut (tokenizer.ggml.pre)"
                               : fmt::format("cuts text as {} (tokenizer.ggml.pre)", quoted_text(name)),

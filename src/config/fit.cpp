@@ -156,14 +156,14 @@ std::optional<Misfit> find_misfit(const Experiment& experiment) {
                   "features.learn_kernel needs model.fusion, which is false; set features.learn_kernel to false too"};
   }
   if (experiment.data.kind == DataKind::files) {
-    if (const std::optional<Misfit> misfit = find_files_misfit(experiment)) return misfit;
+    if (std::optional<Misfit> misfit = find_files_misfit(experiment)) return misfit;
   }
   if (experiment.data.kind == DataKind::synthetic && vector_source(experiment) != VectorSource::none) {
     return Misfit{{"features.vectors", "data.kind"},
                   "features.vectors is for texts of one's own, and data.kind is \"synthetic\"; set it to \"none\""};
   }
-  if (const std::optional<Misfit> misfit = find_natural_misfit(experiment)) return misfit;
-  if (const std::optional<Misfit> misfit = find_adapter_misfit(experiment)) return misfit;
+  if (std::optional<Misfit> misfit = find_natural_misfit(experiment)) return misfit;
+  if (std::optional<Misfit> misfit = find_adapter_misfit(experiment)) return misfit;
   const CorpusOptions& corpus = experiment.corpus;
   const std::size_t longest = corpus.second_clause > 0.0 ? kTwoClauseLength : kOneClauseLength;
   if (experiment.data.kind == DataKind::synthetic && corpus.max_length < longest) {

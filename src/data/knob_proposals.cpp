@@ -115,6 +115,7 @@ std::optional<KnobProposal> proposal(const ColumnSummary& column, std::set<std::
   if ((column.kind() != ColumnKind::label && !code) || values.size() < 2 || values.size() > kMostLabels)
     return std::nullopt;
   std::vector<std::string> labels;
+  labels.reserve(values.size());
   for (const auto& [label, count] : values) labels.push_back(label);
   std::sort(labels.begin(), labels.end());
   const auto fits = [](const std::string& label) { return can_be_declared(label, ",\"\\"); };

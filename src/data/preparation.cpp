@@ -273,7 +273,7 @@ PreparedData open(const fs::path& folder, const PreparationOptions& options) {
 
 fs::path default_cache() {
   const auto variable = [](const char* name) { return std::getenv(name) == nullptr ? "" : std::getenv(name); };
-  if (const fs::path own = variable("SEMFUSE_CACHE"); !own.empty()) return own;
+  if (fs::path own = variable("SEMFUSE_CACHE"); !own.empty()) return own;
   if (const fs::path cache = variable("XDG_CACHE_HOME"); !cache.empty()) return cache / "semfuse";
   if (const fs::path home = variable("HOME"); !home.empty()) return home / ".cache" / "semfuse";
   throw Error(

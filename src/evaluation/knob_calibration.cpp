@@ -27,6 +27,11 @@ constexpr std::size_t kDistributionLevels = 12;
 constexpr double kTolerance = 0.015;  // Of the range: what nothing reaches is not worth more guidance.
 constexpr std::size_t kAtOnce = 512;  // Texts between two questions whether to go on.
 
+// first, first + 1, ... up to last.
+void append_places(double first, double last, std::vector<double>& places) {
+  for (int i = 0; first + i <= last; ++i) places.push_back(first + i);
+}
+
 // All that one value of a knob can be asked for, in one line: requests with one guidance at the places 0 ... size
 // - 1, and before and after them the first and the last with more and more.
 class RequestPath {
@@ -86,6 +91,7 @@ class Measurement {
     if (requests.empty()) return std::vector<Realised>();
     std::vector<GenerationRequest> batch;
     std::vector<RealisedCount> counts;
+    counts.reserve(requests.size());
     for (const Request& request : requests)
       counts.emplace_back(knob_, request.asked.value_or(request.setting.values.front()));
     std::vector<std::string> texts;
@@ -121,6 +127,7 @@ class Measurement {
     }
     num_requests_ += requests.size();
     std::vector<Realised> results;
+    results.reserve(counts.size());
     for (const RealisedCount& count : counts) results.push_back(count.result());
     return results;
   }
@@ -182,10 +189,10 @@ class ValueMap {
     const double margin = kTolerance * (knob_.high - knob_.low);
     const ResponseCurve alone = curve();
     if (alone.lowest() > knob_.low + margin) {
-      for (double place = path_.first(); place < 0.0; ++place) places.push_back(place);
+      append_places(path_.first(), -1.0, places);
     }
     if (alone.highest() < knob_.high - margin) {
-      for (double place = path_.top() + 1.0; place <= path_.last(); ++place) places.push_back(place);
+      append_places(path_.top() + 1.0, path_.last(), places);
     }
     if (!measure(places)) return false;
     // Where the map leads, once more: there the curve must be right.
@@ -222,7 +229,7 @@ class ValueMap {
 
   std::vector<double> inside() const {
     std::vector<double> places;
-    for (double place = 0.0; place <= path_.top(); ++place) places.push_back(place);
+    append_places(0.0, path_.top(), places);
     return places;
   }
 

@@ -274,6 +274,7 @@ std::vector<std::vector<KnobSetting>> joint_settings(const std::vector<Knob>& kn
 std::vector<std::string> swept_knobs(const std::vector<Knob>& knobs, const std::vector<std::string>& asked,
                                      const std::string& origin) {
   std::vector<std::string> names;
+  names.reserve(knobs.size());
   for (const Knob& knob : knobs) names.push_back(knob.name);
   if (names.empty()) {
     throw Error(fmt::format("{}: the model has no knobs; train one that has (model.knobs)", origin));
@@ -367,6 +368,7 @@ std::optional<SweepResult> sweep_knobs(const LanguageModel& model, const std::ve
       progress.sentences_done += requests.size();
     }
     std::vector<Realised> values;
+    values.reserve(counts.size());
     for (const RealisedCount& count : counts) values.push_back(count.result());
     return values;
   };

@@ -48,7 +48,7 @@ std::optional<std::string> missing_support(const Knob& knob, const KnobSupport& 
 
 std::vector<std::string> support_gaps(const Knob& knob, const KnobSupport& support) {
   std::vector<std::string> gaps;
-  for (double step = 0.0; step <= kSteps; ++step) {
+  for (int step = 0; step <= kSteps; ++step) {
     const double value = std::min(knob.low + (knob.high - knob.low) * step / kSteps, knob.high);
     const std::optional<std::string> gap = missing_support(knob, support, {knob.name, {value}});
     if (gap && (gaps.empty() || gaps.back() != *gap)) gaps.push_back(*gap);

@@ -33,7 +33,7 @@ std::vector<std::string_view> cells_of(std::string_view line) {
 }
 
 std::vector<std::string_view> parse_heading(std::string_view line) {
-  const std::vector<std::string_view> names = cells_of(line);
+  std::vector<std::string_view> names = cells_of(line);
   for (std::size_t i = 0; i < names.size(); ++i) {
     if (names[i].starts_with('#')) continue;
     const bool known = std::find(kColumns.begin(), kColumns.end(), names[i]) != kColumns.end();
@@ -152,7 +152,7 @@ Lexicon Lexicon::parse(std::string_view tsv, std::string_view origin) {
       if (!added) {
         throw Error(fmt::format("\"{}\" appears twice (first at line {}); remove one", entry.word, first->second));
       }
-      Lexicon({entry});  // Throws if an attribute is out of its range.
+      const Lexicon alone({entry});  // Throws if an attribute is out of its range.
       entries.push_back(std::move(entry));
     } catch (const Error& error) {
       constexpr std::string_view kPrefix = "lexicon: ";

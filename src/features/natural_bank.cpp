@@ -78,7 +78,7 @@ NaturalBank::NaturalBank(BankDeclaration declaration, std::shared_ptr<const Tagg
       of_surface_(surface_names().size()),
       of_begun_(surface_names().size()) {
   options_.bank = FeatureSet::none;
-  FeatureBank(Lexicon({}), options_);  // Throws if an option is out of its range.
+  const FeatureBank checked(Lexicon({}), options_);  // Throws if an option is out of its range.
   options_.bank = FeatureSet::natural;
   for (const DeclaredFeature& feature : declaration_.features) {
     names_.push_back(feature.name);

@@ -112,6 +112,7 @@ const RowMemory::WordType& RowMemory::type_of(std::string_view text) {
   if (const auto word = phrase_words_.find(type.lower); word != phrase_words_.end()) type.phrase_word = word->second;
   const auto numbers = [this](const std::vector<std::string>& words) {
     std::vector<std::uint32_t> result;
+    result.reserve(words.size());
     for (const std::string& word : words) result.push_back(phrase_word(word));
     return result;
   };

@@ -113,13 +113,13 @@ void TextLabels::look_up(Sentence& words) const {
     std::size_t num_before = 0;
     std::string phrase = longest_phrase_ > 1 ? lower_case(word) : "";
     for (std::size_t n = 1; n < longest_phrase_ && n <= num_free; ++n) {
-      phrase = lower_case(words[kept - n]) + '_' + phrase;
+      phrase.insert(0, lower_case(words[kept - n]) + '_');
       if (lexicon.find(phrase) == nullptr) continue;
       num_before = n;
     }
     if (num_before > 0) {
       std::string whole = lower_case(word);
-      for (std::size_t n = 1; n <= num_before; ++n) whole = lower_case(words[kept - n]) + '_' + whole;
+      for (std::size_t n = 1; n <= num_before; ++n) whole.insert(0, lower_case(words[kept - n]) + '_');
       kept -= num_before;
       words[kept++] = std::move(whole);
       num_free = 0;

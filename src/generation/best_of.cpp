@@ -41,6 +41,7 @@ std::vector<Generation> best_of(const Generator& generator, std::span<const Gene
   }
   std::vector<Generation> made = generator.generate(all);
   std::vector<std::string> texts;
+  texts.reserve(made.size());
   for (const Generation& each : made) texts.push_back(each.text);
   const std::vector<double> scores = judge(texts);
   if (scores.size() != texts.size()) {

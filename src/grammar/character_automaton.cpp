@@ -132,7 +132,7 @@ class Determiniser {
   }
 
   // What is reached without reading.
-  std::vector<std::uint32_t> closure(std::vector<std::uint32_t> open, bool begin, bool end) {
+  std::vector<std::uint32_t> closure(const std::vector<std::uint32_t>& open, bool begin, bool end) {
     seen_.resize(nodes_.size());
     ++stamp_;
     std::vector<std::uint32_t> found;

@@ -343,11 +343,10 @@ StackId Configurations::find_group(std::span<std::vector<Item>> group) {
     // A call at the end of a rule returns to where that rule returns (so right recursion needs no deep stack).
     std::vector<Item> returns;
     for (const Item& item : group[n]) {
-      if (item.state != Automaton::kEnd || item.stack == kBottom) {
-        returns.push_back(item);
-      } else if (item.stack < kGroup) {
+      const bool ends = item.state == Automaton::kEnd && item.stack != kBottom;
+      if (ends && item.stack < kGroup) {
         returns.insert(returns.end(), returns_[item.stack].begin(), returns_[item.stack].end());
-      } else if (item.stack != kGroup + n) {
+      } else if (!ends || item.stack != kGroup + n) {
         returns.push_back(item);
       }
     }

@@ -34,7 +34,7 @@ class Configurations {
   struct Item {
     StateId state = 0;
     StackId stack = 0;
-    auto operator<=>(const Item&) const = default;
+    auto operator<=>(const Item&) const = default;  // NOLINT(modernize-use-nullptr): there is no pointer.
   };
 
   // What a configuration can do next.

@@ -61,7 +61,7 @@ class Magnitudes {
     // Against each bound: below, the same so far, above. Before the point, of the digits read alone.
     std::array<int, 2> order = {0, 0};
     std::vector<std::uint64_t> residues;
-    auto operator<=>(const Place&) const = default;
+    auto operator<=>(const Place&) const = default;  // NOLINT(modernize-use-nullptr): there is no pointer.
   };
 
   Place begin() const { return {.residues = std::vector<std::uint64_t>(multiples_.size())}; }

@@ -81,7 +81,7 @@ class SchemaWriter : public SchemaRules {
     if (const std::string name = common_name(ids); !name.empty()) return use(name);
     if (const auto known = names_.find(ids); known != names_.end()) return known->second;
     std::string_view pointer = shapes_.pointer(ids.front());
-    const std::string name = new_name(pointer.substr(pointer.rfind('/') + 1));
+    std::string name = new_name(pointer.substr(pointer.rfind('/') + 1));
     names_[ids] = name;
     open_.push_back(ids);
     return name;
@@ -282,7 +282,7 @@ class SchemaWriter : public SchemaRules {
       std::string tail = counted(k);
       for (std::uint32_t i = std::min(k, most) - 1; i > 0; --i) {
         tail = join({comma(), rule_of(SchemaShapes::item(shape, i)), tail});
-        if (i >= least) tail = "(" + tail + ")?";
+        if (i >= least) tail.insert(0, "(").append(")?");
         const std::string rule = new_name(name + "-items");
         add_rule(rule, tail);
         tail = rule;

@@ -377,7 +377,8 @@ SchemaIds SchemaShapes::member(const SchemaShape& shape, const std::string& name
 std::vector<SchemaShape::Text> SchemaShapes::patterns_of(const SchemaShape& shape) {
   std::vector<SchemaShape::Text> texts;
   for (const SchemaShape::ObjectPart& part : shape.objects) {
-    for (const auto& [text, schema] : part.patterns) {
+    for (const auto& pattern : part.patterns) {
+      const SchemaShape::Text& text = pattern.first;
       if (std::none_of(texts.begin(), texts.end(), [&](const auto& other) { return other.regex == text.regex; }))
         texts.push_back(text);
     }
@@ -389,10 +390,11 @@ SchemaIds SchemaShapes::other_member(const SchemaShape& shape, const std::vector
   std::set<SchemaId> ids;
   for (const SchemaShape::ObjectPart& part : shape.objects) {
     bool spoken_of = false;
-    for (const auto& [text, schema] : part.patterns) {
+    for (const auto& pattern : part.patterns) {
+      const SchemaShape::Text& text = pattern.first;
       if (std::none_of(matching.begin(), matching.end(), [&](const auto& other) { return other.regex == text.regex; }))
         continue;
-      ids.insert(schema);
+      ids.insert(pattern.second);
       spoken_of = true;
     }
     if (!spoken_of && part.additional) ids.insert(*part.additional);

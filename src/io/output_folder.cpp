@@ -11,7 +11,7 @@ namespace semfuse {
 namespace fs = std::filesystem;
 
 fs::path OutputFolder::checked(const fs::path& wanted) {
-  const fs::path path = wanted.has_filename() ? wanted : wanted.parent_path();  // "run/"
+  fs::path path = wanted.has_filename() ? wanted : wanted.parent_path();  // "run/"
   if (path.empty()) throw Error("the folder has no name; name one");
   std::error_code code;
   const fs::file_status status = fs::symlink_status(path, code);

@@ -13,8 +13,9 @@ void PositionTable::reserve(std::size_t length) {
   numbers_.resize(length * width_);
   for (std::size_t p = length_; p < length; ++p) {
     for (std::size_t j = 0; j < width_; ++j) {
+      const std::size_t even = j - j % 2;
       const double angle =
-          static_cast<double>(p) * std::pow(10000.0, -static_cast<double>(j / 2 * 2) / static_cast<double>(width_));
+          static_cast<double>(p) * std::pow(10000.0, -static_cast<double>(even) / static_cast<double>(width_));
       numbers_[p * width_ + j] = static_cast<float>(j % 2 == 0 ? std::sin(angle) : std::cos(angle));
     }
   }

@@ -18,6 +18,7 @@ struct Weighted {
 template <typename Words>
 std::vector<Weighted> equally(const Words& words) {
   std::vector<Weighted> result;
+  result.reserve(words.size());
   for (const std::string_view word : words) result.push_back({word, 1.0});
   return result;
 }
@@ -25,6 +26,7 @@ std::vector<Weighted> equally(const Words& words) {
 template <typename Words>
 std::vector<Weighted> by_weight(const Words& words) {
   std::vector<Weighted> result;
+  result.reserve(words.size());
   for (const auto& choice : words) result.push_back({choice.word, static_cast<double>(choice.weight)});
   return result;
 }
@@ -38,6 +40,7 @@ class Builder {
     // The start, then for each pronoun what follows its subjects.
     states_.emplace_back();
     std::vector<Weighted> subjects;
+    subjects.reserve(kSyntheticSubjects.size());
     for (const SyntheticSubject& subject : kSyntheticSubjects) subjects.push_back({subject.name, 1.0});
     std::vector<Choice> heads = share(subjects, 1.0, 0);
     for (const std::string_view pronoun : kSyntheticPronouns) {

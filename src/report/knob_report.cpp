@@ -52,6 +52,7 @@ Json level_json(const Knob& knob, const KnobSetting& setting, const Realised& re
 
 std::string values_text(const std::vector<double>& values) {
   std::vector<std::string> parts;
+  parts.reserve(values.size());
   for (const double value : values) parts.push_back(fmt::format("{:.3f}", value));
   return fmt::format("{}", fmt::join(parts, " / "));
 }

@@ -39,6 +39,7 @@ int digits_of(const Metric& metric) {
 
 std::string each(const std::vector<double>& values, int digits) {
   std::vector<std::string> texts;
+  texts.reserve(values.size());
   for (const double value : values) texts.push_back(fixed_number(value, digits));
   return fmt::format("{}", fmt::join(texts, " · "));
 }
@@ -136,6 +137,7 @@ Rows confusion_rows(const Reproduction& r) {
 
 Estimate focus_estimate(const std::vector<RunMetrics>& runs, std::size_t word) {
   std::vector<double> values;
+  values.reserve(runs.size());
   for (const RunMetrics& run : runs) values.push_back(word < run.focus.size() ? run.focus[word].cross_entropy : NAN);
   return estimate(values);
 }

@@ -37,6 +37,7 @@ void append(std::vector<double>& all, const std::vector<double>& more) {
 
 std::vector<double> values_of(const std::vector<Reference>& references) {
   std::vector<double> values;
+  values.reserve(references.size());
   for (const Reference& reference : references) values.push_back(reference.at);
   return values;
 }
@@ -130,7 +131,7 @@ void draw_band(Picture& picture, const Frame& frame, const Series& series, const
   for (std::size_t i = 0; i < series.low.size(); ++i) {
     if (!frame.has_place(series.x[i], series.low[i]) || !frame.has_place(series.x[i], series.high[i])) continue;
     upper += frame.point(series.x[i], series.high[i]);
-    lower = frame.point(series.x[i], series.low[i]) + lower;
+    lower.insert(0, frame.point(series.x[i], series.low[i]));
   }
   if (!upper.empty())
     picture.shape(fmt::format("<polygon points=\"{}{}\" fill=\"{}\" opacity=\"0.18\"/>\n", upper, lower, fill));

@@ -170,7 +170,7 @@ Experiment Checkpoint::experiment() const {
   if (config.empty()) {
     throw Error(fmt::format("{}: does not say what the model was trained on; name a model that does", origin));
   }
-  const Experiment trained = parse_experiment(config, origin + ": metadata config");
+  Experiment trained = parse_experiment(config, origin + ": metadata config");
   Experiment here = trained;
   here.model = model.options();
   here.features = model.feature_bank().options();

@@ -117,7 +117,7 @@ HttpAnswer Api::error_answer(const ApiError& error) {
   return answer;
 }
 
-void Api::handle(HttpRequest request, const std::shared_ptr<HttpExchange>& plain) {
+void Api::handle(const HttpRequest& request, const std::shared_ptr<HttpExchange>& plain) {
   HttpHeaders headers = access_.cors_headers(request);
   headers.emplace_back("X-Content-Type-Options", "nosniff");
   headers.emplace_back("Referrer-Policy", "no-referrer");
@@ -247,7 +247,7 @@ bool Api::begin_completion(const HttpRequest& http, const std::shared_ptr<HttpEx
   if ((language.empty() || known) && !completion->takes_long()) {
     start(std::move(known));
   } else {
-    const auto compile = [this, start, release, completion, model, language, exchange] {
+    const auto compile = [start, release, completion, model, language, exchange] {
       std::shared_ptr<const CompiledGrammar> grammar;
       try {
         if (!language.empty()) grammar = model->grammar(language);

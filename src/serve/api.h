@@ -40,7 +40,7 @@ class Api {
   // Ends what is being answered. The server that calls it must have stopped.
   ~Api();
 
-  void handle(HttpRequest request, const std::shared_ptr<HttpExchange>& exchange);
+  void handle(const HttpRequest& request, const std::shared_ptr<HttpExchange>& exchange);
   // To be called a few times a second: ends what has taken too long.
   void tick(std::size_t num_connections);
 

@@ -130,7 +130,7 @@ void Completion::start(std::shared_ptr<const CompiledGrammar> grammar) {
     choices_[i]->ticket = model_->session().submit(
         std::move(requests[i]),
         {.on_token = [self, i](const GeneratedToken& token) { return self->on_token(i, token); },
-         .on_end = [self, i](Generation generation) { self->on_text_end(i, generation); }});
+         .on_end = [self, i](const Generation& generation) { self->on_text_end(i, generation); }});
   }
 }
 

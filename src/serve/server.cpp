@@ -6,10 +6,11 @@ namespace semfuse {
 
 Server::Server(ServerOptions options)
     : host_(options.host),
-      http_(std::make_unique<HttpServer>(options.host, options.port, options.limits,
-                                         [this](HttpRequest request, std::shared_ptr<HttpExchange> exchange) {
-                                           api_.handle(std::move(request), exchange);
-                                         })),
+      http_(std::make_unique<HttpServer>(
+          options.host, options.port, options.limits,
+          [this](const HttpRequest& request, const std::shared_ptr<HttpExchange>& exchange) {
+            api_.handle(request, exchange);
+          })),
       models_(std::move(options.models), options.threads, options.context),
       api_(models_, std::move(options.api)) {
   http_->every(std::chrono::milliseconds(200), [this] { api_.tick(http_->num_connections()); });

@@ -122,6 +122,7 @@ SteeringHead train_steering(const LanguageModel& model, const Dataset& dataset, 
       ParameterBlock gradients(head->layout());
       const auto add = [&](FrozenStates& of, std::span<const float> all_labels, const std::vector<std::size_t>& texts) {
         std::vector<float> step_labels;
+        step_labels.reserve(texts.size());
         for (const std::size_t text : texts) step_labels.push_back(all_labels[text]);
         const FrozenStates::States read = of.of(texts);
         return head->step({.batch = read.batch, .hidden = read.hidden, .labels = step_labels}, weights, gradients);

@@ -7,7 +7,7 @@
 namespace semfuse {
 namespace {
 
-AblationVariant make_variant(std::string name, std::string title, std::string preset, std::string change,
+AblationVariant make_variant(std::string name, std::string title, const std::string& preset, const std::string& change,
                              const std::vector<std::string>& settings) {
   AblationVariant variant{.name = std::move(name),
                           .title = std::move(title),
@@ -24,6 +24,7 @@ AblationVariant make_variant(std::string name, std::string title, std::string pr
 template <typename Measure>
 Estimate interval_of(const std::vector<AblationRun>& runs, const Measure& measure) {
   std::vector<double> values;
+  values.reserve(runs.size());
   for (const AblationRun& run : runs) values.push_back(measure(run));
   return estimate(values);
 }

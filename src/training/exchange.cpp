@@ -28,6 +28,7 @@ template <class T>
 std::vector<T> gather(Exchange& exchange, const T& own) {
   std::vector<T> all(exchange.size());
   std::vector<std::span<std::byte>> places;
+  places.reserve(all.size());
   for (T& value : all) places.push_back(std::as_writable_bytes(std::span(&value, 1)));
   gather(exchange, std::as_bytes(std::span(&own, 1)), places);
   return all;

@@ -261,15 +261,16 @@ Trainer::Trainer(LanguageModel& model, std::span<const Sentence> sentences, cons
 Trainer::Trainer(LanguageModel& model, std::shared_ptr<const Dataset> dataset, const TrainingOptions& training,
                  const TrainerOptions& options) {
   check(training);
-  if (dataset->size() == 0) throw Error("there is no sentence to train on");
-  if (dataset->num_features() != ModelAccess::num_features(model)) {
+  const Dataset& texts = *dataset;
+  if (texts.size() == 0) throw Error("there is no sentence to train on");
+  if (texts.num_features() != ModelAccess::num_features(model)) {
     throw Error(fmt::format("the texts have {} features and the model reads {}; prepare them with its features",
-                            dataset->num_features(), ModelAccess::num_features(model)));
+                            texts.num_features(), ModelAccess::num_features(model)));
   }
-  state_ = std::make_unique<State>(model, dataset, training, options);
+  state_ = std::make_unique<State>(model, std::move(dataset), training, options);
   if (!model.options().open_vocabulary) return;
   std::vector<bool> seen(model.vocabulary().size());
-  for (const TokenId word : shown_words(model, *dataset)) seen[static_cast<std::size_t>(word)] = true;
+  for (const TokenId word : shown_words(model, texts)) seen[static_cast<std::size_t>(word)] = true;
   model.set_seen(std::move(seen));
 }
 
