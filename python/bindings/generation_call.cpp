@@ -67,14 +67,17 @@ constexpr std::array kGenerationOptions = {
   throw nb::type_error(fmt::format("unknown option \"{}\"; there are {}", name, names).c_str());
 }
 
+[[noreturn]] void refuse_value(std::string_view name, nb::handle value, const char* takes) {
+  throw nb::type_error(fmt::format("{}: {} is not {}", name, nb::cast<std::string>(nb::repr(value)), takes).c_str());
+}
+
 void set_option(GenerationRequest& request, std::string_view name, nb::handle value) {
   for (const GenerationOption& option : kGenerationOptions) {
     if (option.name != name) continue;
     try {
       option.set(request, value);
     } catch (const nb::cast_error&) {
-      const auto shown = nb::cast<std::string>(nb::repr(value));
-      throw nb::type_error(fmt::format("{}: {} is not {}", name, shown, option.takes).c_str());
+      refuse_value(name, value, option.takes);
     }
     return;
   }
@@ -89,8 +92,10 @@ GenerationRequest request_of(const ModelHandle& model, const nb::dict& options) 
     const std::string_view name = utf8_of(key);
     if (name != "knobs") {
       set_option(request, name, value);
-    } else if (!value.is_none()) {
+    } else if (is_mapping(value)) {
       request.knobs = knob_settings(model.model().options().knobs, as_dict(value));
+    } else if (!value.is_none()) {
+      refuse_value(name, value, "a dict of knobs and what is asked of them");
     }
   }
   return request;

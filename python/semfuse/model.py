@@ -78,7 +78,9 @@ class Model:
         grammar=None           GBNF text, a Grammar, or one that was compiled
         calibrated=True        knobs that were calibrated are asked for so that texts have what you say
         """
-        return _core.generate(self._core, prompt, n, self._call(options))
+        if "grammar" in options:
+            self._compile_grammar(options)
+        return _core.generate(self._core, prompt, n, options)
 
     def stream(self, prompt: str = "", **options: Unpack[GenerationOptions]) -> Stream:
         """The text of generate(), token by token: an iterator, also for `async for`. Options are those of generate().
@@ -88,11 +90,15 @@ class Model:
                 print(piece, end="")
                 stream.knobs["polarity"] = 0.1    # From the next token on.
         """
-        return Stream(_core.TextStream(self._core, prompt, self._call(options)), options.get("knobs") or {})
+        if "grammar" in options:
+            self._compile_grammar(options)
+        return Stream(_core.TextStream(self._core, prompt, options), options.get("knobs") or {})
 
     def generate_records(self, prompt: str | Sequence[str] = "", *, n: int = 1, **options: Unpack[GenerationOptions]) -> list[dict[str, Any]]:
         """As generate(), with tokens, log-probabilities and how each text ended: what `semfuse generate --json` prints."""
-        return _core.generate_records(self._core, prompt, n, self._call(options))
+        if "grammar" in options:
+            self._compile_grammar(options)
+        return _core.generate_records(self._core, prompt, n, options)
 
     def explain(self, prompt: str | Sequence[str] = "", *, n: int = 1, **options: Unpack[GenerationOptions]) -> dict[str, list[Any]]:
         """Why each token of what generate() gives: a dict of columns, a row a token, for pandas.DataFrame.
@@ -100,20 +106,15 @@ class Model:
         Probabilities of the chosen token: `model` by the model alone (or steered), `grammar` among what the grammar allows,
         `controls` after rules and penalties, `sampler` what it was drawn with.
         """
-        return _core.explain(self._core, prompt, n, self._call(options))
-
-    def _call(self, options: Any) -> dict[str, Any]:
-        """As the library takes them."""
         if "grammar" in options:
-            options["grammar"] = self._compiled(options["grammar"])
-        return options
+            self._compile_grammar(options)
+        return _core.explain(self._core, prompt, n, options)
 
-    def _compiled(self, grammar: Grammar | CompiledGrammar | str | None) -> _core.CompiledGrammar | None:
-        if grammar is None:
-            return None
-        if isinstance(grammar, CompiledGrammar):
-            return grammar._core
-        return self.compile(grammar)._core
+    def _compile_grammar(self, options: Any) -> None:
+        """In its place, unless it is compiled already: as the library takes it."""
+        grammar = options["grammar"]
+        if grammar is not None:
+            options["grammar"] = (grammar if isinstance(grammar, CompiledGrammar) else self.compile(grammar))._core
 
     def compile(self, grammar: Grammar | str) -> CompiledGrammar:
         """A grammar for this model's tokens, to be used again and again: `@class` is of its lexicon."""

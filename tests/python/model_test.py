@@ -46,6 +46,31 @@ def test_bad_options_are_errors_with_a_sentence(model, options, says):
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize("options, says", [
+    ({"tempreature": 1.0}, "unknown option \"tempreature\"; there are knobs, guidance, seed, temperature"),
+    ({"seed": "three"}, "seed: 'three' is not a whole number"),
+    ({"seed": -1}, "seed: -1 is not"),
+    ({"top_p": "much"}, "top_p: 'much' is not a number"),
+    ({"knobs": 7}, "knobs: 7 is not a dict"),
+    ({"guidance": "much"}, "guidance: 'much' is not a number, or one by knob"),
+    ({"prompt": ["Alice", 3]}, "a prompt is a str"),
+])
+def test_options_of_another_type_are_type_errors(model, options, says):
+    for call in (model.generate, model.generate_records, model.explain):
+        with pytest.raises(TypeError, match=says):
+            call(**options)
+    if "prompt" not in options:
+        with pytest.raises(TypeError, match=says):
+            model.stream(**options)
+
+
+def test_any_mapping_is_a_dict_of_knobs(model):
+    from types import MappingProxyType
+    asked = MappingProxyType({"polarity": np.float32(0.75), "mark": MappingProxyType({"?": 1})})
+    assert model.generate(n=3, knobs=asked) == model.generate(n=3, knobs={"polarity": 0.75, "mark": "?"})
+    assert model.generate(n=3, knobs=asked, guidance=MappingProxyType({"polarity": 2})) == model.generate(n=3, knobs=dict(asked), guidance={"polarity": 2})
+
+
 def test_a_missing_model_is_an_error(tmp_path):
     with pytest.raises(semfuse.Error, match="nothing"):
         semfuse.Model.load(tmp_path / "nothing")
