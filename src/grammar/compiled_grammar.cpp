@@ -49,7 +49,7 @@ std::shared_ptr<TokenMasks> CompiledGrammar::State::current_masks() const {
 bool CompiledGrammar::State::spells_every_byte() const {
   std::array<bool, 256> spelled{};
   const TokenTrie& trie = later();
-  for (std::uint32_t node = 1; node < trie[0].end; node = trie[node].end) {
+  for (std::uint32_t node = trie[0].first_child; node < trie.end_of_children(0); ++node) {
     spelled[trie[node].byte] = !trie.tokens(node).empty();
   }
   const std::array<bool, 256>& used = automaton().bytes_used();
@@ -87,7 +87,7 @@ void CompiledGrammar::State::fail_to_complete() const {
     const TokenTrie& trie = i == 0 ? first_trie() : later();
     const std::vector<std::string>& strings = i == 0 ? surfaces().first : surfaces().later;
     bool goes_on = false;
-    walk(trie, 0, configurations, place.at, [&](std::uint32_t node, ConfigurationId to) {
+    walk(trie, configurations, place.at, [&](std::uint32_t node, ConfigurationId to, ConfigurationId) {
       if (trie.tokens(node).empty()) return;
       goes_on = true;
       if (places.size() >= kMostPlaces || !seen.emplace(to, true).second) return;

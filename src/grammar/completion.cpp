@@ -98,7 +98,7 @@ void Completion::expand(std::uint32_t pair) {
   const TokenTrie& trie = in_first ? first_ : later_;
   const Place offset = in_first ? static_cast<Place>(later_.size()) : 0;
   const std::uint32_t node = place - offset;
-  for (std::uint32_t child = node + 1; child < trie[node].end; child = trie[child].end) {
+  for (std::uint32_t child = trie[node].first_child; child < trie.end_of_children(node); ++child) {
     ++work_;
     for (const Automaton::ByteEdge& edge : state.bytes) {
       if (trie[child].byte < edge.low || trie[child].byte > edge.high) continue;

@@ -41,7 +41,7 @@ TokenSet TokenMasks::allowed_within(const TokenTrie& trie, ConfigurationId confi
   if (configurations_.accepting(configuration)) set.insert(vocabulary_.end);
   if (budget == 0) return set;
   std::vector<std::pair<std::uint32_t, ConfigurationId>> tokens;  // Before searching, which makes configurations.
-  walk(trie, 0, configurations_, configuration, [&](std::uint32_t node, ConfigurationId to) {
+  walk(trie, configurations_, configuration, [&](std::uint32_t node, ConfigurationId to, ConfigurationId) {
     if (!trie.tokens(node).empty() && completable(to)) tokens.emplace_back(node, to);
   });
   bool all = true;
@@ -89,10 +89,11 @@ std::uint32_t TokenMasks::search_end(ConfigurationId configuration, std::size_t 
       std::vector<ConfigurationId> next;
       for (const ConfigurationId at : level) {
         if (searched > kMostSearched) return kNotFound;
-        searched += walk(vocabulary_.later, 0, configurations_, at, [&](std::uint32_t node, ConfigurationId to) {
-          if (vocabulary_.later.tokens(node).empty() || !completable(to)) return;
-          if (seen.insert(to).second) next.push_back(to);
-        });
+        searched +=
+            walk(vocabulary_.later, configurations_, at, [&](std::uint32_t node, ConfigurationId to, ConfigurationId) {
+              if (vocabulary_.later.tokens(node).empty() || !completable(to)) return;
+              if (seen.insert(to).second) next.push_back(to);
+            });
       }
       level = std::move(next);
     }

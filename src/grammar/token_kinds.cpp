@@ -11,7 +11,6 @@ namespace {
 // Lengths are bits beside the groups of bytes: a token has those of all lengths that it exceeds.
 constexpr std::array<std::uint32_t, 4> kLengths = {16, 32, 64, 128};
 constexpr int kFirstLengthBit = 56;
-constexpr ByteGroups kLeftOut = ByteGroups{1} << 63;
 
 }  // namespace
 

@@ -15,6 +15,9 @@ using TokenKinds = ByteGroups;
 // A blank that a token begins with is not of the blank's group but of this kind, so that what follows it can be told.
 inline constexpr TokenKinds kLeadingBlank = TokenKinds{1} << 55;
 
+// The kind that no run has.
+inline constexpr TokenKinds kLeftOut = TokenKinds{1} << 63;
+
 TokenKinds kinds_of(std::string_view string);
 // Nothing if the run is short.
 TokenKinds kinds_of(const StateRun& run);

@@ -161,7 +161,7 @@ void TokenMasks::add_readable(TokenSet& set, const TokenTrie& trie, Configuratio
     insert_readable(trie, 0, configurations_, configuration, set);
     return;
   }
-  walk(trie, 0, configurations_, configuration, [&](std::uint32_t node, ConfigurationId to) {
+  walk(trie, configurations_, configuration, [&](std::uint32_t node, ConfigurationId to, ConfigurationId) {
     const auto tokens = trie.tokens(node);
     if (tokens.empty() || !completable(to)) return;
     for (const TokenId token : tokens) set.insert(token);
@@ -208,11 +208,9 @@ ContextSet TokenMasks::contexts(ConfigurationId configuration) {
 
 ContextSet TokenMasks::find_contexts(const TokenTrie& trie, ConfigurationId configuration) {
   ContextSet contexts = kNothingSet;
-  std::vector<ConfigurationId> path(trie.max_depth() + 1, configuration);  // By depth.
-  walk(trie, 0, configurations_, configuration, [&](std::uint32_t node, ConfigurationId to) {
-    path[trie[node].depth] = to;
+  walk(trie, configurations_, configuration, [&](std::uint32_t node, ConfigurationId to, ConfigurationId from) {
     if (trie.tokens(node).empty() || !completable(to)) return;
-    contexts |= configurations_.contexts(path[trie[node].depth - 1], trie[node].byte);
+    contexts |= configurations_.contexts(from, trie[node].byte);
   });
   return contexts;
 }
@@ -241,17 +239,18 @@ bool TokenMasks::explore(const Limits& limits) {
     }
     return index_of[configuration];
   };
-  std::size_t work =
-      walk(vocabulary_.first, 0, configurations_, Configurations::kBegin, [&](std::uint32_t node, ConfigurationId to) {
-        if (!vocabulary_.first.tokens(node).empty()) add(to);
-      });
+  std::size_t work = walk(vocabulary_.first, configurations_, Configurations::kBegin,
+                          [&](std::uint32_t node, ConfigurationId to, ConfigurationId) {
+                            if (!vocabulary_.first.tokens(node).empty()) add(to);
+                          });
   for (std::uint32_t i = 0; i < found.size(); ++i) {
     if (found.size() > limits.configurations || work > limits.work || memory() > limits.memory) return false;
-    work += walk(vocabulary_.later, 0, configurations_, found[i], [&](std::uint32_t node, ConfigurationId to) {
-      if (vocabulary_.later.tokens(node).empty()) return;
-      std::vector<std::uint32_t>& sources = before[add(to)];
-      if (sources.empty() || sources.back() != i) sources.push_back(i);
-    });
+    work += walk(vocabulary_.later, configurations_, found[i],
+                 [&](std::uint32_t node, ConfigurationId to, ConfigurationId) {
+                   if (vocabulary_.later.tokens(node).empty()) return;
+                   std::vector<std::uint32_t>& sources = before[add(to)];
+                   if (sources.empty() || sources.back() != i) sources.push_back(i);
+                 });
   }
   // Backwards from the ends, those that are nearest first.
   std::vector<std::uint32_t> reached;

@@ -162,77 +162,73 @@ class TokenMasks {
   std::mutex mutex_;
 };
 
-// Calls visit(node, configuration) for every node below `from` that the grammar can read from `begin` on, in order.
-// Returns how many nodes it looked at.
+// Calls visit(node, configuration, that of its parent) for every node that the grammar can read from `begin` on, in
+// depth-first order. Returns how many nodes it looked at.
 template <typename Visit>
-std::size_t walk(const TokenTrie& trie, std::uint32_t from, Configurations& configurations, ConfigurationId begin,
-                 Visit visit) {
-  std::vector<ConfigurationId> at(trie.max_depth() + 1);
-  at[trie[from].depth] = begin;
+std::size_t walk(const TokenTrie& trie, Configurations& configurations, ConfigurationId begin, Visit visit) {
+  struct Level {
+    std::uint32_t next;
+    std::uint32_t end;
+    ConfigurationId at;
+  };
+  std::vector<Level> levels = {{trie[0].first_child, trie.end_of_children(0), begin}};
+  levels.reserve(trie.max_depth() + 1);
   std::size_t work = 0;
-  for (std::uint32_t i = from + 1; i < trie[from].end; ++work) {
-    const TokenTrie::Node& node = trie[i];
-    const ConfigurationId to = configurations.step(at[node.depth - 1], node.byte);
-    if (to == Configurations::kDead) {
-      i = node.end;
+  while (!levels.empty()) {
+    Level& level = levels.back();
+    if (level.next == level.end) {
+      levels.pop_back();
       continue;
     }
-    at[node.depth] = to;
-    visit(i, to);
-    ++i;
+    ++work;
+    const std::uint32_t node = level.next++;
+    const ConfigurationId to = configurations.step(level.at, trie[node].byte);
+    if (to == Configurations::kDead) continue;
+    visit(node, to, level.at);
+    if (!trie.is_leaf(node)) levels.push_back({trie[node].first_child, trie.end_of_children(node), to});
   }
   return work;
 }
 
-// The same for tokens alone: calls insert(tokens) for those whose strings the grammar can read. Subtrees of which every
-// string is read are not walked through, nor those that skip() says. Calls visit(node, configuration) for the nodes
-// that are and have others below them.
+// The same below a node for tokens alone: calls insert(tokens) for those whose strings the grammar can read. Subtrees
+// of which every string is read are not walked through, nor those that skip() says. Calls visit(node, configuration)
+// for the nodes that are and have others below them.
 template <typename Skip, typename Insert, typename Visit>
 void find_readable(const TokenTrie& trie, std::uint32_t from, Configurations& configurations, ConfigurationId begin,
                    Skip skip, Insert insert, Visit visit) {
-  struct Place {
+  struct Level {
+    std::uint32_t next;
+    std::uint32_t end;
     ConfigurationId at;
     Configurations::Row row;
   };
-  std::vector<Place> path(trie.max_depth() + 1);
-  path[trie[from].depth] = {begin, configurations.row(begin)};
-  const auto walk_nodes = [&](std::uint32_t i, std::uint32_t end) {
-    while (i < end) {
-      const TokenTrie::Node& node = trie[i];
-      const Place& parent = path[node.depth - 1];
-      ConfigurationId to = configurations.known_step(parent.row, node.byte);
-      if (to == Configurations::kDead || skip(node)) {
-        i = node.end;
-        continue;
-      }
-      if (node.end == i + 1) {  // Whatever it leads to.
-        insert(trie.tokens(i));
-        ++i;
-        continue;
-      }
-      if (to == Configurations::kUnknown) to = configurations.step(parent.at, node.byte);
-      const StateRun run = configurations.run(to);
-      const bool all = (node.groups_below & ~run.groups) == 0 && node.height <= run.length;
-      insert(all ? trie.tokens_below(i) : trie.tokens(i));
-      if (all) {
-        i = node.end;
-        continue;
-      }
-      path[node.depth] = {to, configurations.row(to)};
-      visit(i, to);
-      ++i;
-    }
-  };
-  if (from != 0) {
-    walk_nodes(from + 1, trie[from].end);
-    return;
-  }
-  // Most states read few bytes, and the nodes of all others are far apart in memory.
-  for (std::size_t byte = 0; byte < 256; ++byte) {
-    const std::uint32_t child = trie.first_level(static_cast<std::uint8_t>(byte));
-    if (child == 0 || configurations.known_step(path[0].row, static_cast<std::uint8_t>(byte)) == Configurations::kDead)
+  std::vector<Level> levels = {{trie[from].first_child, trie.end_of_children(from), begin, configurations.row(begin)}};
+  levels.reserve(trie.max_depth() + 1);
+  while (!levels.empty()) {
+    Level& level = levels.back();
+    if (level.next == level.end) {
+      levels.pop_back();
       continue;
-    walk_nodes(child, trie[child].end);
+    }
+    const std::uint32_t index = level.next++;
+    const TokenTrie::Node& node = trie[index];
+    ConfigurationId to = configurations.known_step(level.row, node.byte);
+    if (to == Configurations::kDead || skip(node)) continue;
+    if (node.num_children == 0) {  // Whatever it leads to.
+      insert(trie.tokens_below(index));
+      continue;
+    }
+    if (to == Configurations::kUnknown) to = configurations.step(level.at, node.byte);
+    const StateRun run = configurations.run(to);
+    const bool fits =
+        run.length == StateRun::kEndless || (node.height < TokenTrie::kMostHeight && node.height <= run.length);
+    if (fits && (node.groups_below & ~run.groups) == 0) {
+      insert(trie.tokens_below(index));
+      continue;
+    }
+    insert(trie.tokens(index));
+    visit(index, to);
+    levels.push_back({node.first_child, trie.end_of_children(index), to, configurations.row(to)});
   }
 }
 

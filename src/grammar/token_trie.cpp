@@ -1,30 +1,42 @@
 #include "grammar/token_trie.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
+#include <cstring>
 #include <string>
 #include <utility>
 
 namespace semfuse {
 namespace {
 
-constexpr std::size_t kKeyBytes = 8;
+constexpr std::size_t kKeyBytes = 16;
+
+// Up to eight bytes as a number that is ordered as they are.
+std::uint64_t as_number(std::string_view bytes) {
+  std::array<char, 8> first{};
+  std::memcpy(first.data(), bytes.data(), std::min(bytes.size(), first.size()));
+  auto number = std::bit_cast<std::uint64_t>(first);
+  if constexpr (std::endian::native == std::endian::little) number = __builtin_bswap64(number);
+  return number;
+}
 
 // A string in the order of all. Most differ in their first bytes, so the string itself, somewhere in memory, is rarely
 // looked at.
 struct SortedString {
-  std::uint64_t bytes;  // The first as a number that is ordered as they are.
+  std::uint64_t bytes;  // The first.
+  std::uint64_t more;   // Those behind them.
   std::uint32_t length;
   TokenId token;
 
-  std::uint8_t byte(std::size_t index) const { return static_cast<std::uint8_t>(bytes >> (56 - 8 * index)); }
+  std::uint8_t byte(std::size_t index) const {
+    return static_cast<std::uint8_t>((index < 8 ? bytes : more) >> (56 - 8 * (index % 8)));
+  }
 };
 
 SortedString sorted_string(std::string_view string, std::size_t token) {
-  std::uint64_t bytes = 0;
-  for (std::size_t i = 0; i < kKeyBytes; ++i)
-    bytes = bytes << 8 | (i < string.size() ? static_cast<std::uint8_t>(string[i]) : 0u);
-  return {bytes, static_cast<std::uint32_t>(string.size()), static_cast<TokenId>(token)};
+  return {as_number(string), string.size() > 8 ? as_number(string.substr(8)) : 0,
+          static_cast<std::uint32_t>(string.size()), static_cast<TokenId>(token)};
 }
 
 // By strings, as unsigned bytes; what is equal stays in its order. If they are many, they are dealt out first by two
@@ -50,6 +62,7 @@ std::vector<SortedString> sort_strings(std::span<const std::string> strings) {
   };
   const auto comes_before = [&](const SortedString& a, const SortedString& b) {
     if (a.bytes != b.bytes) return a.bytes < b.bytes;
+    if (a.more != b.more) return a.more < b.more;
     if (a.length > kKeyBytes && b.length > kKeyBytes) {
       const int order = string_of(a).compare(string_of(b));
       if (order != 0) return order < 0;
@@ -68,7 +81,9 @@ std::vector<SortedString> sort_strings(std::span<const std::string> strings) {
 // Bytes that two strings begin with alike.
 std::size_t shared_bytes(std::span<const std::string> strings, const SortedString& a, const SortedString& b) {
   const std::size_t shorter = std::min(a.length, b.length);
-  const auto first = static_cast<std::size_t>(std::countl_zero(a.bytes ^ b.bytes)) / 8;
+  const std::uint64_t differ = a.bytes ^ b.bytes;
+  const auto first =
+      static_cast<std::size_t>((differ != 0 ? std::countl_zero(differ) : 64 + std::countl_zero(a.more ^ b.more)) / 8);
   if (first < kKeyBytes || shorter <= kKeyBytes) return std::min(first, shorter);
   const std::string& one = strings[static_cast<std::size_t>(a.token)];
   const std::string& other = strings[static_cast<std::size_t>(b.token)];
@@ -83,63 +98,66 @@ TokenTrie::TokenTrie(std::span<const std::string> strings) {
   kinds_.reserve(strings.size());
   for (const std::string& string : strings) kinds_.push_back(kinds_of(string));
   const std::vector<SortedString> sorted = sort_strings(strings);
-  std::vector<std::uint32_t> shared(sorted.size());  // Bytes that a string begins with as the one before.
-  std::size_t num_nodes = 1;
-  for (std::size_t i = 0; i < sorted.size(); ++i) {
-    if (i > 0) shared[i] = static_cast<std::uint32_t>(shared_bytes(strings, sorted[i - 1], sorted[i]));
-    num_nodes += sorted[i].length - shared[i];
-  }
-  nodes_.reserve(num_nodes + 1);
-  tokens_.reserve(sorted.size());
-  nodes_.push_back({});
-  std::vector<std::uint32_t> path = {0};  // Nodes of the last string's prefixes.
-  const auto close = [&](std::size_t depth) {
-    for (; path.size() > depth + 1; path.pop_back())
-      nodes_[path.back()].end = static_cast<std::uint32_t>(nodes_.size());
+  // Nodes as a walk in depth-first order meets them: each time at the first string that goes through it.
+  struct Draft {
+    std::uint32_t depth;
+    std::uint32_t first_token;
+    std::uint16_t num_children = 0;
+    std::uint8_t byte;
   };
+  std::vector<Draft> drafts = {{.depth = 0, .first_token = 0, .byte = 0}};
+  drafts.reserve(2 * sorted.size() + 1000);
+  tokens_.reserve(sorted.size());
+  std::vector<std::uint32_t> path = {0};  // Drafts of the last string's prefixes.
   for (std::size_t i = 0; i < sorted.size(); ++i) {
     const SortedString& string = sorted[i];
-    const char* bytes = strings[static_cast<std::size_t>(string.token)].data();
-    if (shared[i] < string.length) close(shared[i]);
-    for (std::size_t at = shared[i]; at < string.length; ++at) {
-      path.push_back(static_cast<std::uint32_t>(nodes_.size()));
-      nodes_.push_back({.first_token = static_cast<std::uint32_t>(tokens_.size()),
-                        .depth = static_cast<std::uint32_t>(at + 1),
-                        .byte = at < kKeyBytes ? string.byte(at) : static_cast<std::uint8_t>(bytes[at])});
-    }
+    const std::size_t shared = i == 0 ? 0 : shared_bytes(strings, sorted[i - 1], string);
     max_depth_ = std::max(max_depth_, string.length);
+    path.resize(max_depth_ + 1);
+    for (std::size_t at = shared; at < string.length; ++at) {
+      ++drafts[path[at]].num_children;
+      path[at + 1] = static_cast<std::uint32_t>(drafts.size());
+      const std::uint8_t byte = at < kKeyBytes
+                                    ? string.byte(at)
+                                    : static_cast<std::uint8_t>(strings[static_cast<std::size_t>(string.token)][at]);
+      drafts.push_back({.depth = static_cast<std::uint32_t>(at + 1),
+                        .first_token = static_cast<std::uint32_t>(tokens_.size()),
+                        .byte = byte});
+    }
     tokens_.push_back(string.token);
   }
-  close(0);
-  nodes_[0].end = static_cast<std::uint32_t>(nodes_.size());
-  nodes_.push_back({.first_token = static_cast<std::uint32_t>(tokens_.size())});
-  for (std::uint32_t child = 1; child < nodes_[0].end; child = nodes_[child].end)
-    first_level_[nodes_[child].byte] = child;
-  find_groups();
+  nodes_.resize(drafts.size());
+  std::uint32_t free = 1;
+  std::vector<std::uint32_t> next(max_depth_ + 1);  // By depth: where the next child goes.
+  for (std::size_t d = 0; d < drafts.size(); ++d) {
+    const Draft& draft = drafts[d];
+    Node& node = nodes_[draft.depth == 0 ? 0 : next[draft.depth - 1]++];
+    node.first_child = next[draft.depth] = free;
+    node.first_token = draft.first_token;
+    node.num_children = draft.num_children;
+    node.byte = draft.byte;
+    free += draft.num_children;
+    // Tokens of a leaf reach to where the next node was met.
+    const std::size_t end = d + 1 < drafts.size() ? drafts[d + 1].first_token : tokens_.size();
+    if (draft.num_children == 0) node.end_token = static_cast<std::uint32_t>(end);
+  }
+  look_below();
 }
 
 // Children come behind their parents, so from the back what is below a node is known when it is met.
-void TokenTrie::find_groups() {
-  constexpr std::uint32_t kMostHeight = 0xFFFF;
+void TokenTrie::look_below() {
   std::vector<OpenCharacter> open;
-  struct Below {
-    ByteGroups groups = 0;
-    TokenKinds kinds = 0;
-    std::uint32_t height = 0;
-  };
-  std::vector<Below> at_depth(max_depth_ + 2);
-  for (auto node = static_cast<std::uint32_t>(size()); node-- > 0;) {
-    const std::uint32_t depth = nodes_[node].depth;
-    Below below = std::exchange(at_depth[depth + 1], {});
-    for (const TokenId token : tokens(node)) below.kinds |= kinds_[static_cast<std::size_t>(token)];
-    nodes_[node].groups_below = below.groups;
-    nodes_[node].kinds = below.kinds;
-    nodes_[node].height = static_cast<std::uint16_t>(std::min(kMostHeight, below.height));
-    at_depth[depth].kinds |= below.kinds;
-    at_depth[depth].groups |= kGroupOfByte[nodes_[node].byte] | below.groups;
-    at_depth[depth].height = std::max(at_depth[depth].height, below.height + 1);
-    if ((nodes_[node].groups_below & kWideBytes) != 0 && !begins_with_text(node, open))
-      nodes_[node].groups_below |= kNotText;
+  for (auto index = static_cast<std::uint32_t>(size()); index-- > 0;) {
+    Node& node = nodes_[index];
+    for (std::uint32_t child = node.first_child; child < end_of_children(index); ++child) {
+      const Node& below = nodes_[child];
+      node.groups_below |= kGroupOfByte[below.byte] | (below.groups_below & ~kNotText);
+      node.kinds |= below.kinds;
+      node.height = std::max<std::uint8_t>(node.height, below.height == kMostHeight ? kMostHeight : below.height + 1);
+      node.end_token = below.end_token;
+    }
+    for (const TokenId token : tokens(index)) node.kinds |= kinds_[static_cast<std::size_t>(token)];
+    if ((node.groups_below & kWideBytes) != 0 && !begins_with_text(index, open)) node.groups_below |= kNotText;
   }
 }
 
@@ -149,7 +167,7 @@ bool TokenTrie::begins_with_text(std::uint32_t node, std::vector<OpenCharacter>&
   while (!open.empty()) {
     const OpenCharacter place = open.back();
     open.pop_back();
-    for (std::uint32_t child = place.node + 1; child < nodes_[place.node].end; child = nodes_[child].end) {
+    for (std::uint32_t child = nodes_[place.node].first_child; child < end_of_children(place.node); ++child) {
       const std::uint32_t byte = nodes_[child].byte;
       if (place.left > 0) {
         if (byte < place.low || byte > place.high) return false;
@@ -172,10 +190,12 @@ std::optional<TokenTrie::Longest> TokenTrie::longest_prefix(std::string_view tex
   std::uint32_t node = 0;
   for (std::size_t i = 0; i < text.size(); ++i) {
     const auto byte = static_cast<std::uint8_t>(text[i]);
-    std::uint32_t child = node + 1;
-    while (child < nodes_[node].end && nodes_[child].byte < byte) child = nodes_[child].end;
-    if (child >= nodes_[node].end || nodes_[child].byte != byte) break;
-    node = child;
+    const auto first = nodes_.begin() + nodes_[node].first_child;
+    const auto last = first + nodes_[node].num_children;
+    const auto child =
+        std::lower_bound(first, last, byte, [](const Node& one, std::uint8_t b) { return one.byte < b; });
+    if (child == last || child->byte != byte) break;
+    node = static_cast<std::uint32_t>(child - nodes_.begin());
     if (!tokens(node).empty()) longest = {.token = tokens(node)[0], .length = i + 1};
   }
   return longest;

@@ -1,7 +1,6 @@
 // The strings of all tokens as a tree of bytes.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -14,35 +13,42 @@
 
 namespace semfuse {
 
-// Nodes in depth-first order, so that a walk is a scan that jumps over subtrees: the children of node n are n + 1, the
-// end of that one, the end of that one, ..., before the end of n. Node 0 is the empty string.
+// The children of a node stand together, ascending, and behind it; those of its first child follow soon after. So a
+// walk finds what it passes over, most of what it looks at, in memory that it reads anyway. Node 0 is the empty string.
 class TokenTrie {
  public:
-  // What a walk looks at is together in memory.
   struct Node {
     // Of the bytes behind the node, up to the ends of the tokens there: their groups, kNotText where they do not begin
-    // with whole characters, and how many follow at most.
+    // with whole characters.
     ByteGroups groups_below = 0;
-    TokenKinds kinds = 0;           // Of all tokens of the subtree.
-    std::uint32_t end = 0;          // Past its last descendant.
-    std::uint32_t first_token = 0;  // In tokens(); those of the subtree reach to the first of node `end`.
-    std::uint32_t depth = 0;
-    std::uint16_t height = 0;
-    std::uint8_t byte = 0;  // The last of its string.
+    TokenKinds kinds = 0;  // Of all tokens of the subtree.
+    std::uint32_t first_child = 0;
+    std::uint32_t first_token = 0;  // In tokens(); its own come first, then those of its descendants.
+    std::uint32_t end_token = 0;
+    std::uint16_t num_children = 0;
+    std::uint8_t height = 0;  // How many bytes follow at most; kMostHeight if they are not fewer.
+    std::uint8_t byte = 0;    // The last of its string.
   };
+  static constexpr std::uint8_t kMostHeight = 255;
 
   // Of each token; empty strings stand for tokens that are never text. Several may have the same.
   explicit TokenTrie(std::span<const std::string> strings);
 
-  std::size_t size() const { return nodes_.size() - 1; }
+  std::size_t size() const { return nodes_.size(); }
   const Node& operator[](std::uint32_t node) const { return nodes_[node]; }
+  bool is_leaf(std::uint32_t node) const { return nodes_[node].num_children == 0; }
+  std::uint32_t end_of_children(std::uint32_t node) const {
+    return nodes_[node].first_child + nodes_[node].num_children;
+  }
   // Tokens whose string is that of the node.
   std::span<const TokenId> tokens(std::uint32_t node) const {
-    return {tokens_.data() + nodes_[node].first_token, tokens_.data() + nodes_[node + 1].first_token};
+    const Node& here = nodes_[node];
+    const std::uint32_t end = is_leaf(node) ? here.end_token : nodes_[here.first_child].first_token;
+    return {tokens_.data() + here.first_token, tokens_.data() + end};
   }
   // Those and the ones of its descendants.
   std::span<const TokenId> tokens_below(std::uint32_t node) const {
-    return {tokens_.data() + nodes_[node].first_token, tokens_.data() + nodes_[nodes_[node].end].first_token};
+    return {tokens_.data() + nodes_[node].first_token, tokens_.data() + nodes_[node].end_token};
   }
   // The token with the longest string that the text begins with, if there is one; of several the first.
   struct Longest {
@@ -50,13 +56,11 @@ class TokenTrie {
     std::size_t length;
   };
   std::optional<Longest> longest_prefix(std::string_view text) const;
-  bool is_leaf(std::uint32_t node) const { return nodes_[node].end == node + 1; }
-  std::uint32_t first_level(std::uint8_t byte) const { return first_level_[byte]; }  // The node of a byte, or 0.
   std::uint32_t max_depth() const { return max_depth_; }
   const std::vector<TokenKinds>& kinds() const { return kinds_; }  // Of each token.
 
  private:
-  void find_groups();
+  void look_below();
   struct OpenCharacter {
     std::uint32_t node;
     std::uint32_t low;  // Of the byte that may follow.
@@ -65,10 +69,9 @@ class TokenTrie {
   };
   bool begins_with_text(std::uint32_t node, std::vector<OpenCharacter>& open) const;
 
-  std::vector<Node> nodes_;  // And one past the end.
+  std::vector<Node> nodes_;
   std::vector<TokenId> tokens_;
   std::vector<TokenKinds> kinds_;
-  std::array<std::uint32_t, 256> first_level_{};
   std::uint32_t max_depth_ = 0;
 };
 

@@ -1,9 +1,39 @@
 #include "grammar/uniform_tokens.h"
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 
+#include "core/random.h"
+
 namespace semfuse {
+
+UniformTokens::UniformTokens(std::span<const TokenKinds> kinds)
+    : tokens_(kinds.size()), every_(kinds.size()), every_blank_(kinds.size()) {
+  // A table of places in kinds_, each + 1.
+  std::vector<std::uint32_t> table(std::bit_ceil(2 * kinds.size() + 1));
+  std::vector<std::uint32_t> kind_of(kinds.size());
+  for (std::size_t token = 0; token < kinds.size(); ++token) {
+    std::size_t at = mix_bits(kinds[token]) & (table.size() - 1);
+    while (table[at] != 0 && kinds_[table[at] - 1].kinds != kinds[token]) at = (at + 1) & (table.size() - 1);
+    if (table[at] == 0) {
+      kinds_.push_back({.kinds = kinds[token], .end = 0});
+      table[at] = static_cast<std::uint32_t>(kinds_.size());
+    }
+    kind_of[token] = table[at] - 1;
+    ++kinds_[kind_of[token]].end;
+  }
+  std::uint32_t begin = 0;
+  for (Kind& kind : kinds_) begin += std::exchange(kind.end, begin);
+  for (std::size_t token = 0; token < kinds.size(); ++token) {
+    const auto id = static_cast<TokenId>(token);
+    tokens_[kinds_[kind_of[token]].end++] = id;
+    if ((kinds[token] & kLeftOut) != 0) continue;
+    every_.insert(id);
+    if ((kinds[token] & kLeadingBlank) != 0) every_blank_.insert(id);
+  }
+}
+
 const TokenSet* UniformTokens::find(TokenKinds kinds, TokenKinds needed) const {
   constexpr std::size_t kMostSets = 64;
   if (kinds == 0) return nullptr;
@@ -12,16 +42,16 @@ const TokenSet* UniformTokens::find(TokenKinds kinds, TokenKinds needed) const {
                                   [&](const auto& set) { return set->kinds == kinds && set->needed == needed; });
   if (found != sets_.end()) return &(*found)->tokens;
   if (sets_.size() == kMostSets) return nullptr;
-  TokenSet tokens(kinds_.size());
-  const std::span<std::uint64_t> words = tokens.words();
-  for (std::size_t w = 0; w < words.size(); ++w) {
-    const std::size_t last = std::min<std::size_t>(64, kinds_.size() - 64 * w);
-    std::uint64_t word = 0;
-    for (std::size_t i = 0; i < last; ++i) {
-      const TokenKinds token = kinds_[64 * w + i];
-      word |= std::uint64_t{((token & ~kinds) | (~token & needed)) == 0 ? 1u : 0u} << i;
+  // What is taken out is less than what is in.
+  TokenSet tokens = needed != 0 ? every_blank_ : every_;
+  std::uint32_t begin = 0;
+  for (const Kind& kind : kinds_) {
+    const bool is_in = ((kind.kinds & ~kinds) | (~kind.kinds & needed)) == 0;
+    for (std::uint32_t i = begin; !is_in && i < kind.end; ++i) {
+      const auto token = static_cast<std::size_t>(tokens_[i]);
+      tokens.words()[token / 64] &= ~(std::uint64_t{1} << (token % 64));
     }
-    words[w] = word;
+    begin = kind.end;
   }
   sets_.push_back(std::make_unique<const Set>(Set{kinds, needed, std::move(tokens)}));
   return &sets_.back()->tokens;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <vector>
 
 #include "grammar/token_kinds.h"
@@ -14,8 +15,7 @@ namespace semfuse {
 // For any thread.
 class UniformTokens {
  public:
-  // Of each token; kept by reference.
-  explicit UniformTokens(const std::vector<TokenKinds>& kinds) : kinds_(kinds) {}
+  explicit UniformTokens(std::span<const TokenKinds> kinds);  // Of each token.
 
   // Tokens of these kinds alone, all of them or those that begin with a blank. Null if there are no kinds, or too many
   // such sets already. Computed once and kept.
@@ -30,7 +30,15 @@ class UniformTokens {
   };
   const TokenSet* find(TokenKinds kinds, TokenKinds needed) const;
 
-  const std::vector<TokenKinds>& kinds_;
+  // Tokens of one kind stand together: there are few kinds.
+  struct Kind {
+    TokenKinds kinds;
+    std::uint32_t end;  // In tokens_; they begin where those of the kind before end.
+  };
+  std::vector<Kind> kinds_;
+  std::vector<TokenId> tokens_;
+  TokenSet every_;        // That are of a kind at all.
+  TokenSet every_blank_;  // Of these, those with a blank first.
   mutable std::mutex mutex_;
   mutable std::vector<std::unique_ptr<const Set>> sets_;
 };
