@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <span>
 #include <unordered_map>
 #include <utility>
 
@@ -23,15 +24,19 @@ void append(RuleAutomaton::State& state, const RuleAutomaton::ByteEdge& edge) {
 class RuleDeterminiser {
  public:
   RuleDeterminiser(const RuleNfa& nfa, std::uint32_t rule)
-      : nfa_(nfa), rule_(nfa.rules[rule]), seen_(rule_.num_states, 0), first_state_(first_state()) {}
+      : nfa_(nfa),
+        rule_(nfa.rules[rule]),
+        seen_(rule_.num_states, 0),
+        single_(rule_.num_states, kNoState),
+        first_state_(rule_.start) {}  // A rule's states are numbered without a gap and its start comes first.
 
   std::optional<RuleAutomaton> run() {
     const std::size_t most_states = 16 * std::size_t{rule_.num_states} + 1000;
     const std::size_t most_work = 64 * std::size_t{rule_.num_states} + 4'000'000;
     std::size_t work = 0;
-    find({rule_.start});
+    find({&rule_.start, 1});
     for (std::uint32_t i = 0; i < subsets_.size(); ++i) {
-      work += subsets_[i]->size() + closure_work_;
+      work += subsets_[i].size + closure_work_;
       closure_work_ = 0;
       if (subsets_.size() > most_states || work > most_work) return std::nullopt;
       expand(i);
@@ -40,101 +45,123 @@ class RuleDeterminiser {
   }
 
  private:
-  // A rule's states are numbered without a gap and its start comes first.
-  std::uint32_t first_state() const { return rule_.start; }
+  static constexpr std::uint32_t kNoState = 0xFFFFFFFF;
 
   // The state of the set: of what is reached from the targets without reading.
-  std::uint32_t find(Subset targets) {
+  std::uint32_t find(std::span<const std::uint32_t> targets) {
     ++stamp_;
-    Subset closure;
-    for (std::size_t i = 0; i < targets.size(); ++i) {
-      const std::uint32_t state = targets[i];
+    open_.assign(targets.begin(), targets.end());
+    closure_.clear();
+    for (std::size_t i = 0; i < open_.size(); ++i) {
+      const std::uint32_t state = open_[i];
       if (!nfa_.alive[state] || seen_[state - first_state_] == stamp_) continue;
       seen_[state - first_state_] = stamp_;
       bool reads = state == rule_.accept;
       for (const RuleNfa::Edge& edge : nfa_.edges_of(state)) {
         ++closure_work_;
         if (edge.kind == RuleNfa::EdgeKind::empty) {
-          targets.push_back(edge.target);
+          open_.push_back(edge.target);
         } else {
           reads = true;
         }
       }
-      if (reads) closure.push_back(state);
+      if (reads) closure_.push_back(state);
     }
-    std::sort(closure.begin(), closure.end());
-    const auto [found, added] = ids_.emplace(std::move(closure), static_cast<std::uint32_t>(subsets_.size()));
-    if (added) {
-      subsets_.push_back(&found->first);
-      result_.states.emplace_back();
+    const auto next = static_cast<std::uint32_t>(subsets_.size());
+    if (closure_.size() == 1) {  // Most are.
+      std::uint32_t& known = single_[closure_[0] - first_state_];
+      if (known == kNoState) {
+        known = next;
+        add_subset();
+      }
+      return known;
     }
+    std::sort(closure_.begin(), closure_.end());
+    const auto [found, added] = ids_.emplace(closure_, next);
+    if (added) add_subset();
     return found->second;
   }
 
+  void add_subset() {
+    subsets_.push_back({static_cast<std::uint32_t>(members_.size()), static_cast<std::uint32_t>(closure_.size())});
+    members_.insert(members_.end(), closure_.begin(), closure_.end());
+    result_.states.emplace_back();
+  }
+
   void expand(std::uint32_t index) {
-    const Subset& subset = *subsets_[index];
     std::map<std::uint32_t, Subset> calls;
-    std::vector<RuleNfa::Edge> edges;
+    edges_.clear();
     RuleAutomaton::State state;
-    for (const std::uint32_t member : subset) {
+    for (std::uint32_t m = 0; m < subsets_[index].size; ++m) {
+      const std::uint32_t member = members_[subsets_[index].begin + m];
       state.accepting |= member == rule_.accept;
       for (const RuleNfa::Edge& edge : nfa_.edges_of(member)) {
         if (!nfa_.alive[edge.target]) continue;
         if (edge.kind == RuleNfa::EdgeKind::call && nfa_.can_call(edge)) {
           calls[edge.rule].push_back(edge.target);
         } else if (edge.kind == RuleNfa::EdgeKind::bytes) {
-          edges.push_back(edge);
+          edges_.push_back(edge);
         }
       }
     }
-    add_byte_edges(edges, state);
-    for (auto& [rule, targets] : calls) state.calls.push_back({rule, find(std::move(targets))});
+    add_byte_edges(state);
+    for (const auto& [rule, targets] : calls) state.calls.push_back({rule, find(targets)});
     result_.states[index] = std::move(state);
   }
 
   // Between two cuts all bytes have the same targets.
-  void add_byte_edges(const std::vector<RuleNfa::Edge>& edges, RuleAutomaton::State& state) {
-    if (edges.size() == 1) {
-      append(state, {.low = edges[0].low,
-                     .high = edges[0].high,
-                     .target = find({edges[0].target}),
-                     .contexts = edges[0].contexts});
+  void add_byte_edges(RuleAutomaton::State& state) {
+    if (edges_.size() == 1) {
+      const RuleNfa::Edge& edge = edges_[0];
+      append(state, {.low = edge.low, .high = edge.high, .target = find({&edge.target, 1}), .contexts = edge.contexts});
       return;
     }
-    std::vector<std::uint32_t> begins;
-    for (const RuleNfa::Edge& edge : edges) {
-      begins.push_back(edge.low);
-      begins.push_back(edge.high + 1u);
+    begins_.clear();
+    for (const RuleNfa::Edge& edge : edges_) {
+      begins_.push_back(edge.low);
+      begins_.push_back(edge.high + 1u);
     }
-    std::sort(begins.begin(), begins.end());
-    begins.erase(std::unique(begins.begin(), begins.end()), begins.end());
-    if (begins.empty()) return;
-    std::vector<Subset> targets(begins.size());
-    std::vector<ContextSet> contexts(begins.size());
-    for (const RuleNfa::Edge& edge : edges) {
-      auto i = static_cast<std::size_t>(std::lower_bound(begins.begin(), begins.end(), edge.low) - begins.begin());
-      for (; begins[i] <= edge.high; ++i) {
-        targets[i].push_back(edge.target);
-        contexts[i] |= edge.contexts;
+    std::sort(begins_.begin(), begins_.end());
+    begins_.erase(std::unique(begins_.begin(), begins_.end()), begins_.end());
+    if (targets_.size() < begins_.size()) targets_.resize(begins_.size());
+    contexts_.assign(begins_.size(), 0);
+    for (const RuleNfa::Edge& edge : edges_) {
+      auto i = static_cast<std::size_t>(std::lower_bound(begins_.begin(), begins_.end(), edge.low) - begins_.begin());
+      for (; begins_[i] <= edge.high; ++i) {
+        targets_[i].push_back(edge.target);
+        contexts_[i] |= edge.contexts;
       }
     }
-    for (std::size_t i = 0; i + 1 < begins.size(); ++i) {
-      if (targets[i].empty()) continue;
-      append(state, {.low = static_cast<std::uint8_t>(begins[i]),
-                     .high = static_cast<std::uint8_t>(begins[i + 1] - 1),
-                     .target = find(std::move(targets[i])),
-                     .contexts = contexts[i]});
+    for (std::size_t i = 0; i + 1 < begins_.size(); ++i) {
+      if (targets_[i].empty()) continue;
+      append(state, {.low = static_cast<std::uint8_t>(begins_[i]),
+                     .high = static_cast<std::uint8_t>(begins_[i + 1] - 1),
+                     .target = find(targets_[i]),
+                     .contexts = contexts_[i]});
+      targets_[i].clear();
     }
   }
 
   const RuleNfa& nfa_;
   const RuleNfa::Rule& rule_;
   std::vector<std::uint32_t> seen_;
+  std::vector<std::uint32_t> single_;  // The set of one state alone, if there is one.
   std::uint32_t first_state_;
   std::uint32_t stamp_ = 0;
   std::size_t closure_work_ = 0;
-  std::unordered_map<Subset, std::uint32_t, HashWords> ids_;
-  std::vector<const Subset*> subsets_;
+  std::unordered_map<Subset, std::uint32_t, HashWords> ids_;  // Of sets of several.
+  struct Range {
+    std::uint32_t begin;  // In members_.
+    std::uint32_t size;
+  };
+  std::vector<Range> subsets_;
+  std::vector<std::uint32_t> members_;
+  Subset open_;  // These for their memory.
+  Subset closure_;
+  std::vector<Subset> targets_;
+  std::vector<ContextSet> contexts_;
+  std::vector<RuleNfa::Edge> edges_;
+  std::vector<std::uint32_t> begins_;
   RuleAutomaton result_;
 };
 

@@ -15,7 +15,7 @@ constexpr std::uint64_t kHuge = std::uint64_t{1} << 40;
 
 // A repetition with so many states, written out, is counted instead. A few copies make a better automaton; so many
 // that there are no numbers for them are refused.
-constexpr std::uint64_t kLeastCountedSize = 250;
+constexpr std::uint64_t kLeastCountedSize = 40;
 constexpr std::uint64_t kMostCountedSize = std::uint64_t{1} << 25;
 constexpr std::uint64_t kSizeOfCounted = 3;
 
