@@ -211,10 +211,13 @@ class Configurations::ClosureBuilder {
 
   static bool is_new(StackId stack) { return stack >= kGroup; }
 
-  void add(Item item) {
+  // `covered`: an empty edge, or a call that reads nothing, leads there from another with the same stack, which can do
+  // what it can.
+  void add(Item item, bool covered = false) {
     ++table_.work_;
     if (is_known(item)) return;
     items_.push_back(item);
+    covered_.push_back(covered);
     check_size(items_.size());
   }
 
@@ -231,8 +234,8 @@ class Configurations::ClosureBuilder {
 
   void expand(Item item) {
     const auto [state, offset, exit] = automaton_[item.state];
-    for (const StateId target : state.empty) add({target + offset, item.stack});
-    if (exit != Automaton::kNone) add({exit, item.stack});
+    for (const StateId target : state.empty) add({target + offset, item.stack}, true);
+    if (exit != Automaton::kNone) add({exit, item.stack}, true);
     if (state.accepting) return_from(item.stack);
     for (const Automaton::CallEdge& call : state.calls) {
       const Item target = {call.target + offset, item.stack};
@@ -243,7 +246,7 @@ class Configurations::ClosureBuilder {
       }
       calls_[found->second].returns.push_back(target);
       check_size(++num_returns_);
-      if (calls_[found->second].returned) add(target);
+      if (calls_[found->second].returned) add(target, true);
     }
   }
 
@@ -254,7 +257,7 @@ class Configurations::ClosureBuilder {
       Call& call = calls_[stack - kGroup];
       if (call.returned) return;
       call.returned = true;
-      for (const Item& item : std::vector<Item>(call.returns)) add(item);
+      for (const Item& item : std::vector<Item>(call.returns)) add(item, true);
     } else if (returned_.emplace(stack, true).second) {
       for (const Item& item : table_.returns_[stack]) add(item);
     }
@@ -264,11 +267,13 @@ class Configurations::ClosureBuilder {
     const std::vector<StackId> ids = intern_calls();
     Closure closure;
     closure.accepting = accepting_;
-    for (const Item& item : items_) {
-      const Automaton::State& state = automaton_[item.state].state;
+    for (std::size_t i = 0; i < items_.size(); ++i) {
+      const Item item = items_[i];
+      const auto [state, offset, exit] = automaton_[item.state];
       const bool reads = !state.bytes.empty();
       if (reads) closure.readers.push_back({item.state, is_new(item.stack) ? ids[item.stack - kGroup] : item.stack});
-      if (!is_new(item.stack) && (reads || !state.calls.empty())) closure.outer.push_back(item);
+      const bool goes_on = reads || !state.calls.empty() || !state.empty.empty() || exit != Automaton::kNone;
+      if (!is_new(item.stack) && !covered_[i] && goes_on) closure.outer.push_back(item);
     }
     sort_unique(closure.readers);
     for (const Item& item : closure.readers) {
@@ -318,6 +323,7 @@ class Configurations::ClosureBuilder {
   Configurations& table_;
   const Automaton& automaton_;
   std::vector<Item> items_;
+  std::vector<bool> covered_;
   std::unordered_set<std::uint64_t> seen_;
   std::vector<Call> calls_;
   std::unordered_map<StateId, std::uint32_t> call_of_;

@@ -40,9 +40,10 @@ class Configurations {
   // What a configuration can do next.
   struct Closure {
     std::vector<Item> readers;  // Items that can read a byte.
-    std::vector<Item> outer;    // Items of calls that were open before, which read or call.
-    StateRun run;               // The best of the readers'.
-    bool accepting = false;     // The text so far is a sentence.
+    // Items of calls that were open before, which read or call; not those that others of them lead to without reading.
+    std::vector<Item> outer;
+    StateRun run;            // The best of the readers'.
+    bool accepting = false;  // The text so far is a sentence.
   };
 
   // With a completion, stack nodes know where tokens must end (see `completable`).

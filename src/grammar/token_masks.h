@@ -202,33 +202,46 @@ void find_readable(const TokenTrie& trie, std::uint32_t from, Configurations& co
     ConfigurationId at;
     Configurations::Row row;
   };
-  std::vector<Level> levels = {{trie[from].first_child, trie.end_of_children(from), begin, configurations.row(begin)}};
+  const Configurations::Row first_row = configurations.row(begin);
+  std::vector<Level> levels;
   levels.reserve(trie.max_depth() + 1);
-  while (!levels.empty()) {
-    Level& level = levels.back();
-    if (level.next == level.end) {
-      levels.pop_back();
-      continue;
+  const auto walk_nodes = [&](std::uint32_t first, std::uint32_t end) {
+    levels.push_back({first, end, begin, first_row});
+    while (!levels.empty()) {
+      Level& level = levels.back();
+      if (level.next == level.end) {
+        levels.pop_back();
+        continue;
+      }
+      const std::uint32_t index = level.next++;
+      const TokenTrie::Node& node = trie[index];
+      ConfigurationId to = configurations.known_step(level.row, node.byte);
+      if (to == Configurations::kDead || skip(node)) continue;
+      if (node.num_children == 0) {  // Whatever it leads to.
+        insert(trie.tokens_below(index));
+        continue;
+      }
+      if (to == Configurations::kUnknown) to = configurations.step(level.at, node.byte);
+      const StateRun run = configurations.run(to);
+      const bool fits =
+          run.length == StateRun::kEndless || (node.height < TokenTrie::kMostHeight && node.height <= run.length);
+      if (fits && (node.groups_below & ~run.groups) == 0) {
+        insert(trie.tokens_below(index));
+        continue;
+      }
+      insert(trie.tokens(index));
+      visit(index, to);
+      levels.push_back({node.first_child, trie.end_of_children(index), to, configurations.row(to)});
     }
-    const std::uint32_t index = level.next++;
-    const TokenTrie::Node& node = trie[index];
-    ConfigurationId to = configurations.known_step(level.row, node.byte);
-    if (to == Configurations::kDead || skip(node)) continue;
-    if (node.num_children == 0) {  // Whatever it leads to.
-      insert(trie.tokens_below(index));
-      continue;
-    }
-    if (to == Configurations::kUnknown) to = configurations.step(level.at, node.byte);
-    const StateRun run = configurations.run(to);
-    const bool fits =
-        run.length == StateRun::kEndless || (node.height < TokenTrie::kMostHeight && node.height <= run.length);
-    if (fits && (node.groups_below & ~run.groups) == 0) {
-      insert(trie.tokens_below(index));
-      continue;
-    }
-    insert(trie.tokens(index));
-    visit(index, to);
-    levels.push_back({node.first_child, trie.end_of_children(index), to, configurations.row(to)});
+  };
+  if (from != 0) {
+    walk_nodes(trie[from].first_child, trie.end_of_children(from));
+    return;
+  }
+  // Most states read few bytes.
+  for (std::size_t byte = 0; byte < 256; ++byte) {
+    if (configurations.known_step(first_row, static_cast<std::uint8_t>(byte)) == Configurations::kDead) continue;
+    if (const std::uint32_t child = trie.first_level(static_cast<std::uint8_t>(byte))) walk_nodes(child, child + 1);
   }
 }
 

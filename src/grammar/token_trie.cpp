@@ -141,6 +141,8 @@ TokenTrie::TokenTrie(std::span<const std::string> strings) {
     const std::size_t end = d + 1 < drafts.size() ? drafts[d + 1].first_token : tokens_.size();
     if (draft.num_children == 0) node.end_token = static_cast<std::uint32_t>(end);
   }
+  for (std::uint32_t child = nodes_[0].first_child; child < end_of_children(0); ++child)
+    first_level_[nodes_[child].byte] = child;
   look_below();
 }
 

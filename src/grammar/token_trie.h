@@ -1,6 +1,7 @@
 // The strings of all tokens as a tree of bytes.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -56,6 +57,7 @@ class TokenTrie {
     std::size_t length;
   };
   std::optional<Longest> longest_prefix(std::string_view text) const;
+  std::uint32_t first_level(std::uint8_t byte) const { return first_level_[byte]; }  // The node of a byte, or 0.
   std::uint32_t max_depth() const { return max_depth_; }
   const std::vector<TokenKinds>& kinds() const { return kinds_; }  // Of each token.
 
@@ -72,6 +74,7 @@ class TokenTrie {
   std::vector<Node> nodes_;
   std::vector<TokenId> tokens_;
   std::vector<TokenKinds> kinds_;
+  std::array<std::uint32_t, 256> first_level_{};
   std::uint32_t max_depth_ = 0;
 };
 
