@@ -223,6 +223,25 @@ TEST_F(GenerateCommand, GrammarCheckSaysWhereASentenceLeaves) {
   expect_refused({"grammar", "check"}, "FILE");
 }
 
+TEST_F(GenerateCommand, GrammarsAreMadeOfSchemasAndExpressions) {
+  const ProcessResult regex = semfuse_program({"grammar", "from-regex", "[A-Z][a-z]+ [0-9]{1,3}"});
+  ASSERT_EQ(regex.exit_code, 0) << regex.err;
+  EXPECT_EQ(semfuse_program({"grammar", "check", grammar_file(regex.out), "Abc 12"}).exit_code, 0);
+  EXPECT_EQ(semfuse_program({"grammar", "check", "regex:[A-Z][a-z]+", "Abc"}).exit_code, 0);
+  EXPECT_EQ(semfuse_program({"grammar", "check", "regex:[A-Z][a-z]+", "abc"}).exit_code, 1);
+  expect_refused({"grammar", "from-regex", "(a"}, "regex:1:1");
+  const std::string path = *folder_ / "person.json";
+  std::ofstream(path) << R"({"type": "object", "properties": {"age": {"type": "integer"}}, "required": ["age"]})";
+  EXPECT_EQ(semfuse_program({"grammar", "check", path, "{\"age\": 7}"}).exit_code, 0);
+  EXPECT_EQ(semfuse_program({"grammar", "check", path, "{\"age\": \"7\"}"}).exit_code, 1);
+  const ProcessResult schema = semfuse_program({"grammar", "from-schema", path, "--whitespace", "none", "--any-order"});
+  ASSERT_EQ(schema.exit_code, 0) << schema.err;
+  EXPECT_EQ(semfuse_program({"grammar", "check", grammar_file(schema.out), "{\"age\":7}"}).exit_code, 0);
+  EXPECT_EQ(semfuse_program({"grammar", "check", grammar_file(schema.out), "{\"age\": 7}"}).exit_code, 1);
+  std::ofstream(path) << R"({"properties": {"age": {"not": {}}}})";
+  expect_refused({"grammar", "from-schema", path}, "person.json#/properties/age/not");
+}
+
 TEST_F(GenerateCommand, GrammarCheckSaysErrorsInJsonToo) {
   const ProcessResult result = semfuse_program({"grammar", "check", "--json", grammar_file("root ::= x\n"), "x"});
   EXPECT_EQ(result.exit_code, 2);

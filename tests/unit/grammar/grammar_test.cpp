@@ -61,26 +61,27 @@ TEST(Grammar, ReadsCharacterClasses) {
   EXPECT_FALSE(accepts("root ::= .", "ab"));
 }
 
+std::string utf8(char32_t c) {
+  std::string text;
+  const auto add = [&text](char32_t byte) { text.push_back(static_cast<char>(byte)); };
+  if (c < 0x80) {
+    add(c);
+  } else if (c < 0x800) {
+    add(0xC0 + c / 64), add(0x80 + c % 64);
+  } else if (c < 0x10000) {
+    add(0xE0 + c / 4096), add(0x80 + c / 64 % 64), add(0x80 + c % 64);
+  } else {
+    add(0xF0 + c / 262144), add(0x80 + c / 4096 % 64), add(0x80 + c / 64 % 64), add(0x80 + c % 64);
+  }
+  return text;
+}
+
 TEST(Grammar, ClassesAreExactlyTheirCharacters) {
   const Grammar grammar =
       parsed(R"(root ::= [\u0020-\u0100\u07F0-\u0810\uD7F0-\uE010\uFFF0-\U00010010\U0010FFF0-\U0010FFFF])");
   const auto inside = [](char32_t c) {
     return (c >= 0x20 && c <= 0x100) || (c >= 0x7F0 && c <= 0x810) || (c >= 0xD7F0 && c <= 0xE010) ||
            (c >= 0xFFF0 && c <= 0x10010) || c >= 0x10FFF0;
-  };
-  const auto utf8 = [](char32_t c) {
-    std::string text;
-    const auto add = [&text](char32_t byte) { text.push_back(static_cast<char>(byte)); };
-    if (c < 0x80) {
-      add(c);
-    } else if (c < 0x800) {
-      add(0xC0 + c / 64), add(0x80 + c % 64);
-    } else if (c < 0x10000) {
-      add(0xE0 + c / 4096), add(0x80 + c / 64 % 64), add(0x80 + c % 64);
-    } else {
-      add(0xF0 + c / 262144), add(0x80 + c / 4096 % 64), add(0x80 + c / 64 % 64), add(0x80 + c % 64);
-    }
-    return text;
   };
   for (char32_t c = 0; c <= 0x10FFFF; c += c < 0x900 || (c > 0xD700 && c < 0x10100) || c > 0x10FF00 ? 3 : 197) {
     if (c >= 0xD800 && c <= 0xDFFF) continue;
@@ -264,6 +265,24 @@ TEST(Grammar, HasLimits) {
               StartsWith("g:1:1012: with its repetitions written out"));
   EXPECT_THAT(error_of("root ::= (((\"a\"?){1000}){1000}){1000}"), HasSubstr("with its repetitions written out"));
   EXPECT_EQ(error_of("root ::= " + std::string(1000000, '"')), "accepted");
+}
+
+TEST(Grammar, ReadsManyWordsLongLiteralsAndLargeClasses) {
+  std::string words = "root ::= \"w\"";
+  for (int i = 0; i < 60000; ++i) words += fmt::format("|\"{:x}\"", 7 * i);
+  const Grammar choice = parsed(words);
+  EXPECT_TRUE(choice.match(fmt::format("{:x}", 7 * 59999)).accepted);
+  EXPECT_FALSE(choice.match(fmt::format("{:x}", 7 * 59999 + 1)).accepted);
+  const std::string letters(1'000'000, 'a');
+  EXPECT_TRUE(accepts("root ::= \"" + letters + "\"", letters));
+  std::string ranges = "root ::= [";
+  for (char32_t n = 0; n < 50'000; ++n) {
+    const char32_t c = (n < 18'000 ? 0x100 : 0x2000) + 3 * n;  // Not where surrogates are.
+    ranges += utf8(c) + "-" + utf8(c + 1);
+  }
+  const Grammar classes = parsed(ranges + "]");
+  EXPECT_TRUE(classes.match(utf8(0x101 + 3 * 5000)).accepted);
+  EXPECT_FALSE(classes.match(utf8(0x102 + 3 * 5000)).accepted);
 }
 
 TEST(Grammar, RulesThatDoubleStaySmall) {
