@@ -135,9 +135,14 @@ void Draft::choose(std::span<const ReadRows> rows, LogitMemory* memory,
   }
   const Matrix logits = rows.front().logits;
   const TokenStream* const computed = waiting_.front().stream;
-  const std::vector<TokenId> computed_tokens = computed->tokens;
   const std::size_t first = tokens_.size();
-  const auto is_computed = [&] { return std::ranges::mismatch(tokens_, computed_tokens).in1 == tokens_.end(); };
+  // The stream holds other guesses after the next prepare(). The text before them may be long, and is not copied.
+  const std::vector<TokenId> guesses(computed->tokens.begin() + static_cast<std::ptrdiff_t>(first),
+                                     computed->tokens.end());
+  const auto is_computed = [&] {
+    return tokens_.size() - first <= guesses.size() &&
+           std::equal(tokens_.begin() + static_cast<std::ptrdiff_t>(first), tokens_.end(), guesses.begin());
+  };
   do {
     const std::span<const float> row(logits.row(tokens_.size() - first), logits.cols());
     if (memory != nullptr) memory->store(tokens_, row);

@@ -8,8 +8,9 @@ namespace semfuse {
 
 namespace {
 
-constexpr std::size_t kStreamBytes = std::size_t{8}
-                                     << 20;  // Of keys and values that a sentence keeps for its requests.
+// Of keys and values: those that a sentence keeps for its requests, and a stream for the next sentence.
+constexpr std::size_t kStreamBytes = std::size_t{8} << 20;
+constexpr std::size_t kKeptBytes = std::size_t{1} << 20;
 
 }  // namespace
 
@@ -19,6 +20,11 @@ std::unique_ptr<TokenStream> StreamPool::take() {
   idle_.pop_back();
   stream->clear();
   return stream;
+}
+
+void StreamPool::give_back(std::unique_ptr<TokenStream> stream) {
+  const std::size_t bytes = stream->cache.length() * stream->cache.token_size() * sizeof(float);
+  if (bytes <= kKeptBytes) idle_.push_back(std::move(stream));
 }
 
 TextReader::TextReader(const LanguageModel& model, StreamPool& pool) : model_(model), pool_(pool) {

@@ -20,7 +20,8 @@ class StreamPool {
   explicit StreamPool(KeyValueCache empty) : empty_(std::move(empty)) {}
 
   std::unique_ptr<TokenStream> take();
-  void give_back(std::unique_ptr<TokenStream> stream) { idle_.push_back(std::move(stream)); }
+  // Frees one that has grown large.
+  void give_back(std::unique_ptr<TokenStream> stream);
 
  private:
   KeyValueCache empty_;
