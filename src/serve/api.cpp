@@ -322,6 +322,11 @@ HttpAnswer Api::end_completion(std::string_view id) {
 Json Api::tokenize(const std::string& body) const {
   const TextRequest request = parse_text_request(body);
   const std::shared_ptr<ServedModel> model = models_.find(request.model);
+  // What /tokenizer_info calls the special tokens, so that clients can learn their ids.
+  for (const TokenId id : {Vocabulary::kPad, Vocabulary::kBos, Vocabulary::kEos}) {
+    const std::string& name = model->model().vocabulary().word(id);
+    if (request.text == name) return {{"tokens", Json::array({id})}, {"count", 1}, {"pieces", Json::array({name})}};
+  }
   const std::vector<TokenId> ids = model->model().encode(request.text);
   Json pieces = Json::array();
   for (std::size_t i = 0; i < ids.size(); ++i) pieces.push_back(model->surface(ids[i], i == 0));

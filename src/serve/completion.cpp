@@ -110,7 +110,9 @@ void Completion::start(std::shared_ptr<const CompiledGrammar> grammar) {
     prompt_tokens += num_tokens;
     for (std::size_t k = 0; k < request_.n; ++k) requests.push_back(generation_request(prompt, num_tokens, k));
   }
-  for (std::size_t i = 0; i < requests.size(); ++i) begin_choice(*choices_[i], requests[i]);
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    begin_choice(*choices_[i], requests[i], request_.prompts[i / request_.n].with_bos);
+  }
   exchange_->on_gone([weak = weak_from_this()] {
     const std::shared_ptr<Completion> self = weak.lock();
     if (!self) return;
@@ -134,7 +136,7 @@ void Completion::start(std::shared_ptr<const CompiledGrammar> grammar) {
   }
 }
 
-void Completion::begin_choice(Choice& choice, const GenerationRequest& request) {
+void Completion::begin_choice(Choice& choice, const GenerationRequest& request, bool with_bos) {
   const LanguageModel& model = model_->model();
   std::vector<TokenId> ids = request.prompt_ids;
   if (ids.empty() && !request.prompt.empty()) {
@@ -150,7 +152,7 @@ void Completion::begin_choice(Choice& choice, const GenerationRequest& request) 
   const std::string prompt = model.decode(ids);
   choice.has_bytes = !ids.empty();
   if (request_.echo) {
-    if (request_.logprobs) score_prompt(choice, ids);
+    if (request_.logprobs) score_prompt(choice, ids, with_bos);
     choice.offset = prompt.size();
     choice.echoed = prompt;
   }
@@ -163,14 +165,16 @@ void Completion::begin_choice(Choice& choice, const GenerationRequest& request) 
   }
 }
 
-void Completion::score_prompt(Choice& choice, const std::vector<TokenId>& ids) {
+void Completion::score_prompt(Choice& choice, const std::vector<TokenId>& ids, bool with_bos) {
   const std::vector<TokenScore> scores = model_->scores(ids, knobs_, *request_.logprobs);
   const auto text_of = [&](TokenId id, bool first) -> std::string {
     return id == Vocabulary::kEos ? "<eos>" : model_->surface(id, first);
   };
+  // What has nothing before it has no probability: <bos>, or the first token where that was not sent.
+  if (with_bos) choice.logprobs.push_back({.token = "<bos>", .logprob = std::nullopt, .offset = 0});
   for (std::size_t i = 0; i < ids.size(); ++i) {
     TokenLogprob logprob{.token = text_of(ids[i], i == 0), .logprob = std::nullopt, .offset = choice.offset};
-    if (i > 0) logprob.logprob = std::max(scores[i].log_probability, kLeastLogprob);
+    if (i > 0 || with_bos) logprob.logprob = std::max(scores[i].log_probability, kLeastLogprob);
     for (const TokenProbability& each : scores[i].top) {
       logprob.top.emplace_back(text_of(each.id, i == 0), log_of(each.probability));
     }
@@ -216,6 +220,17 @@ Json Completion::explanation(Choice& choice, const GeneratedToken& token, const 
   return json;
 }
 
+TokenLogprob Completion::logprob_of(const Choice& choice, const GeneratedToken& token, const std::string& bytes) const {
+  TokenLogprob logprob{
+      .token = bytes, .logprob = std::max(token.log_probability, kLeastLogprob), .offset = choice.offset};
+  if (!token.explanation) return logprob;
+  for (const TokenExplanation::Choice& each : token.explanation->final_choices) {
+    if (logprob.top.size() == *request_.logprobs) break;
+    logprob.top.emplace_back(each.word, log_of(each.probability));
+  }
+  return logprob;
+}
+
 bool Completion::on_token(std::size_t index, const GeneratedToken& token) {
   const std::lock_guard lock(mutex_);
   if (over_ || failed_) return false;
@@ -223,22 +238,24 @@ bool Completion::on_token(std::size_t index, const GeneratedToken& token) {
     has_token_ = true;
     metrics_.count_first_token(std::chrono::duration<double>(Clock::now() - began_).count());
   }
-  if (token.id == Vocabulary::kEos) return true;
   Choice& choice = *choices_[index];
+  if (token.id == Vocabulary::kEos) {
+    // Who asks what a prompt is worth takes what was drawn after it off the end of the list, so there must be
+    // something.
+    if (!request_.echo || !request_.logprobs) return true;
+    TokenLogprob logprob = logprob_of(choice, token, "<eos>");
+    if (request_.stream) {
+      send_piece(index, "", "", &logprob, nullptr);
+    } else {
+      choice.logprobs.push_back(std::move(logprob));
+    }
+    return true;
+  }
   ++choice.completion_tokens;
   const std::string& bytes = model_->surface(token.id, !choice.has_bytes);
   choice.has_bytes = true;
   std::optional<TokenLogprob> logprob;
-  if (request_.logprobs) {
-    logprob = TokenLogprob{
-        .token = bytes, .logprob = std::max(token.log_probability, kLeastLogprob), .offset = choice.offset};
-    if (token.explanation && *request_.logprobs > 0) {
-      for (const TokenExplanation::Choice& each : token.explanation->final_choices) {
-        if (logprob->top.size() == *request_.logprobs) break;
-        logprob->top.emplace_back(each.word, log_of(each.probability));
-      }
-    }
-  }
+  if (request_.logprobs) logprob = logprob_of(choice, token, bytes);
   choice.offset += bytes.size();
   Json explained;
   if (request_.explain) explained = explanation(choice, token, bytes);

@@ -70,9 +70,11 @@ class Completion : public std::enable_shared_from_this<Completion> {
   GenerationRequest generation_request(const CompletionRequest::Prompt& prompt, std::size_t prompt_tokens,
                                        std::size_t index) const;
   std::size_t count_tokens(const CompletionRequest::Prompt& prompt) const;
-  void begin_choice(Choice& choice, const GenerationRequest& request);
-  void score_prompt(Choice& choice, const std::vector<TokenId>& ids);
+  void begin_choice(Choice& choice, const GenerationRequest& request, bool with_bos);
+  void score_prompt(Choice& choice, const std::vector<TokenId>& ids, bool with_bos);
   void cancel_texts();
+  // Only where logprobs are asked for.
+  TokenLogprob logprob_of(const Choice& choice, const GeneratedToken& token, const std::string& bytes) const;
   bool on_token(std::size_t index, const GeneratedToken& token);
   void on_text_end(std::size_t index, const Generation& generation);
   void begin_stream();

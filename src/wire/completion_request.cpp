@@ -43,7 +43,12 @@ std::vector<TokenId> read_ids(const RequestFields& fields, const std::string& na
 
 CompletionRequest::Prompt read_prompt(const RequestFields& fields, const nlohmann::json& value) {
   if (value.is_string()) return {.text = value.get<std::string>()};
-  if (is_list_of_ids(value)) return {.text = "", .ids = read_ids(fields, "prompt", value)};
+  if (is_list_of_ids(value)) {
+    CompletionRequest::Prompt prompt{.text = "", .ids = read_ids(fields, "prompt", value)};
+    prompt.with_bos = prompt.ids.front() == Vocabulary::kBos;
+    if (prompt.with_bos) prompt.ids.erase(prompt.ids.begin());
+    return prompt;
+  }
   fields.refuse("prompt", "must be a string, a list of strings, a list of token ids, or a list of such lists");
 }
 

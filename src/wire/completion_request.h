@@ -22,6 +22,7 @@ struct CompletionRequest {
   struct Prompt {
     std::string text;
     std::vector<TokenId> ids = {};  // If there are any, they are the prompt.
+    bool with_bos = false;          // They were sent with the <bos> that every text begins with; `ids` are without it.
   };
   // What the text has to be in.
   struct Language {

@@ -147,6 +147,16 @@ class Api(unittest.TestCase):
             self.assertAlmostEqual(ours, theirs, places=5)
         for top, logprob in list(zip(scored["logprobs"]["top_logprobs"], scored["logprobs"]["token_logprobs"]))[1:]:
             self.assertGreaterEqual(max(top.values()), logprob - 1e-9)
+        # With <bos> before them all tokens have one, and after them there is always what was drawn, if only <eos>.
+        bos = self.server.post("/tokenize", {"prompt": "<bos>", "add_special_tokens": False})[1]["tokens"]
+        whole = self.server.complete(**{**body, "prompt": [bos + ids]})["choices"][0]
+        self.assertEqual(whole["text"], scored["text"])
+        self.assertEqual(len(whole["logprobs"]["tokens"]), len(ids) + 2)
+        self.assertIsNone(whole["logprobs"]["token_logprobs"][0])
+        for ours, theirs in zip(whole["logprobs"]["token_logprobs"][1:], drawn["logprobs"]["token_logprobs"]):
+            self.assertAlmostEqual(ours, theirs, places=5)
+        ended = self.server.complete(**{**body, "logit_bias": {"2": 100}})["choices"][0]
+        self.assertEqual((ended["text"], ended["logprobs"]["tokens"][-1]), (drawn["text"], "<eos>"))
 
     def test_logit_bias_and_min_p(self):
         ids = self.server.post("/v1/tokenize", {"text": "Alice Bob Carol"})[1]["tokens"]

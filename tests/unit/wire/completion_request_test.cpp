@@ -59,10 +59,20 @@ TEST(CompletionRequest, TakesNullForAbsent) {
 }
 
 TEST(CompletionRequest, ReadsTokenIds) {
-  EXPECT_THAT(parse_completion_request(R"({"prompt":[1,2]})", false).prompts[0].ids, testing::ElementsAre(1, 2));
-  const CompletionRequest several = parse_completion_request(R"({"prompt":[[1,2],[3]]})", false);
+  EXPECT_THAT(parse_completion_request(R"({"prompt":[4,2]})", false).prompts[0].ids, testing::ElementsAre(4, 2));
+  const CompletionRequest several = parse_completion_request(R"({"prompt":[[4,2],[3]]})", false);
   ASSERT_EQ(several.prompts.size(), 2U);
   EXPECT_THAT(several.prompts[1].ids, testing::ElementsAre(3));
+}
+
+TEST(CompletionRequest, TakesTheBosThatEveryTextBeginsWithOffTokenIds) {
+  const CompletionRequest request = parse_completion_request(R"({"prompt":[[1,5,6],[1],[5,1]]})", false);
+  EXPECT_THAT(request.prompts[0].ids, testing::ElementsAre(5, 6));
+  EXPECT_TRUE(request.prompts[0].with_bos);
+  EXPECT_THAT(request.prompts[1].ids, testing::IsEmpty());
+  EXPECT_TRUE(request.prompts[1].with_bos);
+  EXPECT_THAT(request.prompts[2].ids, testing::ElementsAre(5, 1));
+  EXPECT_FALSE(request.prompts[2].with_bos);
 }
 
 TEST(CompletionRequest, AChatGoesOnWithTheLastUserMessage) {
