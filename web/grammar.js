@@ -1,4 +1,4 @@
-// The grammar of a side: none, a built-in one, or a text of one's own that is checked while it is written.
+// The grammar of a side: none, a built-in one to be read, or a text of one's own that is checked while it is written.
 import * as api from "./api.js";
 import { make, settled } from "./dom.js";
 
@@ -15,6 +15,9 @@ export class GrammarEditor {
     this.verdict_ = part("verdict");
     this.trial_ = part("trial");
     this.trial_verdict_ = part("trial-verdict");
+    this.copy_ = part("copy");
+    this.own_text_ = "";
+    this.read_name_ = "";  // The built-in one that is shown.
     this.on_change_ = on_change;
     this.model_ = "";
     this.built_in_ = [];
@@ -22,12 +25,18 @@ export class GrammarEditor {
     const soon = settled(250, () => this.check_(true));
     this.choice_.addEventListener("change", () => this.chosen_());
     this.text_.addEventListener("input", () => {
+      this.own_text_ = this.text_.value;
       this.mark_(null);
       soon();
     });
     this.text_.addEventListener("scroll", () => {
       this.backdrop_.scrollTop = this.text_.scrollTop;
       this.backdrop_.scrollLeft = this.text_.scrollLeft;
+    });
+    this.copy_.addEventListener("click", () => {
+      this.own_text_ = this.text_.value;
+      this.choice_.value = kOwn;
+      this.chosen_();
     });
     this.trial_.addEventListener("input", settled(250, () => this.check_(false)));
   }
@@ -42,7 +51,7 @@ export class GrammarEditor {
   show(grammar) {
     const own = grammar !== "" && !this.built_in_.includes(grammar);
     this.choice_.value = grammar === "" ? "" : own ? kOwn : `built-in ${grammar}`;
-    if (own) this.text_.value = grammar;
+    if (own) this.own_text_ = grammar;
     this.reveal_();
     this.check_(false);
   }
@@ -52,8 +61,19 @@ export class GrammarEditor {
   }
 
   reveal_() {
-    this.editor_.hidden = this.choice_.value !== kOwn;
+    const own = this.choice_.value === kOwn;
+    this.editor_.hidden = this.choice_.value === "";
+    this.text_.readOnly = !own;
+    this.copy_.hidden = own;
+    if (own) this.read_("", this.own_text_);
+    else if (this.read_name_ !== this.chosen_name_) this.read_("", "");
     this.trial_.closest("label").hidden = this.choice_.value === "";
+  }
+
+  read_(name, text) {
+    this.read_name_ = name;
+    if (this.text_.value !== text) this.text_.value = text;
+    this.mark_(null);
   }
 
   chosen_() {
@@ -83,7 +103,8 @@ export class GrammarEditor {
     }
     if (asked !== this.asked_) return;
     if (answer.ok) {
-      this.mark_(null);
+      if (own) this.mark_(null);
+      else this.read_(grammar, answer.grammar ?? "");
       this.say_(this.verdict_, own ? "This grammar is well formed." : "", "good");
       if (this.trial_.value !== "") this.say_(this.trial_verdict_, ...verdict_of(answer));
       if (own && written) this.on_change_(grammar);

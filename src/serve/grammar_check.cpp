@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "grammar/grammars.h"
 #include "semfuse/error.h"
 
 namespace semfuse {
@@ -46,6 +47,9 @@ Json check_grammar(ServedModel& model, const GrammarRequest& request) {
     const CompletionRequest::Language language{.grammar = request.grammar};
     const Grammar grammar = model.read_grammar(language);
     Json json = {{"ok", true}};
+    for (const EmbeddedText& each : embedded_grammars()) {
+      if (each.name == request.grammar) json["grammar"] = each.text;
+    }
     if (request.text) json["matches"] = grammar.match(*request.text).accepted;
     if (!request.model.empty()) model.grammar(language);
     return json;

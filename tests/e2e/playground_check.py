@@ -196,6 +196,12 @@ def check_grammar(browser):
     wait_until_idle(browser)
     expect(re.fullmatch(r"\w+ \w+ the paper ?[.!?]", last_text(browser)), f"with the grammar came \"{last_text(browser)}\"")
     choose(browser, "#grammar [data-part=choice]", "built-in one-clause")
+    shown = "const area = document.querySelector('#grammar-text'); return "
+    browser.wait("document.querySelector('#grammar-text').value.includes('root ::=')", "a built-in grammar can be read")
+    expect(browser.run(shown + "area.readOnly && area.checkVisibility()"), "the built-in grammar is hidden or can be written into")
+    browser.click("#grammar [data-part=copy]")
+    expect(browser.run(shown + "!area.readOnly && area.value.includes('root ::=')"), "the copy of a built-in grammar is not there")
+    choose(browser, "#grammar [data-part=choice]", "built-in one-clause")
     browser.click("#generate")
     wait_until_idle(browser)
     expect(re.fullmatch(r"\w+ \w+ the \w+, \w+ \w+[.!?]", last_text(browser)), f"with one-clause came \"{last_text(browser)}\"")
