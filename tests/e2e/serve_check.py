@@ -14,7 +14,7 @@ import threading
 import time
 import unittest
 
-from serving import ENDLESS, Server, trained, wait_until
+from serving import ENDLESS, Server, adapted, imported, trained, wait_until
 
 BIN_DIR = pathlib.Path(sys.argv.pop(1))
 FOLDER = tempfile.TemporaryDirectory()
@@ -300,6 +300,38 @@ class Live(unittest.TestCase):
                 client.stdout.close()
             self.assertEqual(server.complete(seed=7)["choices"][0]["text"], expected)
             self.assertTrue(wait_until(lambda: server.metric("requests_processing") == 0))
+
+
+class Adapters(unittest.TestCase):
+    def test_several_adapters_of_one_backbone_answer_beside_it(self):
+        with tempfile.TemporaryDirectory() as folder:
+            backbone = imported(BIN_DIR, folder)
+            runs = {"mood": adapted(BIN_DIR, backbone, "mood", ("a a a a a a a a", "b b b b b b b b")),
+                    "size": adapted(BIN_DIR, backbone, "size", ("ab ab ab ab ab", "b a b a b a b a"))}
+            with Server(BIN_DIR, [backbone, *runs.values()], "--max-tokens", "20000") as server:
+                def text(model, **more):
+                    status, answer = server.post("/v1/completions", {"model": model, "prompt": "a", "temperature": 0, "max_tokens": 8, **more})
+                    self.assertEqual(status, 200, answer)
+                    return answer["choices"][0]["text"]
+
+                plain = text("backbone")
+                for knob, run in runs.items():
+                    self.assertEqual(text(knob), plain)  # Nothing asked for: the backbone.
+                    sides = []
+                    for value in (0, 1):
+                        command = [BIN_DIR / "semfuse", "generate", run, "--knob", f"{knob}={value}", "--prompt", "a", "--temperature", "0", "--max-tokens", "9", "--json"]
+                        wanted = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)["text"]
+                        sides.append(text(knob, knobs={knob: value}))
+                        self.assertEqual("a" + sides[-1], wanted)
+                    self.assertNotEqual(*sides)
+                    self.assertEqual(server.post("/v1/completions", {"model": "backbone", "prompt": "a", "knobs": {knob: 1}})[0], 400)
+                # A knob is turned while the text is written.
+                events = server.stream(**ENDLESS, model="mood", prompt="a", max_tokens=15_000, knobs={"mood": 1})
+                identity = next(events)["id"]
+                status, answer = server.post(f"/v1/completions/{identity}/knobs", {"knobs": {"mood": 0}})
+                self.assertEqual(status, 200, answer)
+                self.assertEqual(server.post(f"/v1/completions/{identity}/knobs", {"knobs": {"size": 0}})[0], 400)
+                self.assertEqual(server.ask("DELETE", f"/v1/completions/{identity}")[0], 200)
 
 
 class Signals(unittest.TestCase):

@@ -5,6 +5,7 @@ import pathlib
 import re
 import signal
 import socket
+import struct
 import subprocess
 import tempfile
 import time
@@ -18,6 +19,29 @@ def trained(bin_dir, folder, settings=TINY):
     run = pathlib.Path(folder) / "tiny"
     words = [word for assignment in settings for word in ("--set", assignment)]
     subprocess.run([bin_dir / "semfuse", "train", "--quiet", "--out", run, *words], check=True, capture_output=True)
+    return run
+
+
+def imported(bin_dir, folder):
+    """A tiny Llama of made-up numbers, as `semfuse import` writes it; words of a and b."""
+    folder = pathlib.Path(folder)
+    vocabulary, width, context = 265, 32, 20_000
+    count = vocabulary * width + width + 4 * width * width + width + 3 * width * width + width + context * width // 2
+    numbers = [((7 * i + 13) % 31 - 15) / 16 for i in range(count)]
+    (folder / "model.bin").write_bytes(struct.pack("<7i", width, width, 1, 2, 2, vocabulary, context) + struct.pack(f"<{count}f", *numbers))
+    words = ["<unk>", "<s>", "</s>", *(f"<0x{byte:02X}>" for byte in range(256)), " ", "a", "b", " a", "ab", " b"]
+    pieces = b"".join(struct.pack("<fi", -float(i), len(word)) + word.encode() for i, word in enumerate(words))
+    (folder / "tokenizer.bin").write_bytes(struct.pack("<i", 8) + pieces)
+    subprocess.run([bin_dir / "semfuse", "import", folder / "model.bin", "--out", folder / "backbone", "--quiet"], check=True, capture_output=True)
+    return folder / "backbone"
+
+
+def adapted(bin_dir, backbone, knob, sides):
+    """An adapter of the backbone whose knob chooses between two texts."""
+    data, run = backbone.parent / f"{knob}.tsv", backbone.parent / knob
+    data.write_text(f"{knob}\ttext\n" + "".join(f"{label}\t{text}\n" for label, text in zip(("positive", "negative"), sides) for _ in range(30)))
+    subprocess.run([bin_dir / "semfuse", "adapt", backbone, "--data", data, "--val", data, "--out", run, "--rank", "2", "--set", "training.epochs=40", "--set", "training.learning_rate=0.02",
+                    "--no-calibrate", "--quiet"], check=True, capture_output=True)
     return run
 
 
