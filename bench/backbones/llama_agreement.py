@@ -52,6 +52,10 @@ def nll_of(context, ids):
     return total
 
 
+def spread(differences):
+    return float(differences.std())
+
+
 def greedy(context, ids):
     """TOKENS tokens after the ids, and the logits that each was taken from."""
     context.clear()
@@ -76,23 +80,33 @@ def main():
     parser.add_argument("--bytes", type=int, default=60_000)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--prompts", type=int, default=20)
+    parser.add_argument("--exact", help="the same model imported with its weights as floats: then activations are floats too, and it says how far either side is from that")
+    parser.add_argument("--only", choices=["bits", "greedy"])
     arguments = parser.parse_args()
     with open(arguments.text, encoding="utf-8") as file:
         text = file.read(arguments.bytes)
 
-    def score(*more):
-        command = [arguments.semfuse, "score", arguments.model, "--json", "--threads", str(arguments.threads), *more]
+    def score(*more, model=arguments.model):
+        command = [arguments.semfuse, "score", model, "--json", "--threads", str(arguments.threads), *more]
         return json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)
 
     context = Context(arguments.gguf, arguments.threads, 1)
-    ids = tokens_of(context, text)
-    with tempfile.NamedTemporaryFile("w", suffix=".txt", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        ours = score("--file", file.name, "--window", str(WINDOW))
-    size = len(text.encode()) * numpy.log(2)
-    result = {"same_ids": ours["ids"] == ids, "bytes": len(text.encode()), "ours": sum(ours["nll"]) / size,
-              "llama": nll_of(context, ids) / size, "prompts": 0, "same": 0, "first_differences": []}
+    result = {}
+    if arguments.only != "greedy":
+        ids = tokens_of(context, text)
+        with tempfile.NamedTemporaryFile("w", suffix=".txt", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            ours = score("--file", file.name, "--window", str(WINDOW))
+        size = len(text.encode()) * numpy.log(2)
+        result |= {"same_ids": ours["ids"] == ids, "bytes": len(text.encode()), "ours": sum(ours["nll"]) / size, "llama": nll_of(context, ids) / size}
+    if arguments.only != "bits":
+        result |= compare_greedy(context, text, arguments, score)
+    print(json.dumps(result))
+
+
+def compare_greedy(context, text, arguments, score):
+    result = {"prompts": 0, "same": 0, "first_differences": []}
     ends = {token for token in range(context.vocab_size) if llama_cpp.llama_vocab_is_eog(llama_cpp.llama_model_get_vocab(context.model), token)}
     lines = [line.strip() for line in text.splitlines() if len(line.split()) > 12][:arguments.prompts]
     for line in lines:
@@ -116,10 +130,14 @@ def main():
                 result["first_differences"].append({
                     "prompt": len(result["first_differences"]) + result["same"], "token": i, "ours": [first, second], "gap": round(gap, 4), "llama": pair, "llama_gap": round(their_gap, 4),
                     "apart": round(float(abs((mine - mine.mean()) - (rows[i] - rows[i].mean())).max()), 4)})
+                if arguments.exact:
+                    exact = numpy.array(score("--ids", ",".join(map(str, prompt + expected[:i])), model=arguments.exact)["last_logits"])
+                    best, _, exact_gap = top_two(exact)
+                    result["first_differences"][-1] |= {"exact": best, "exact_gap": round(exact_gap, 4), "ours_off": round(spread(mine - exact), 4), "llama_off": round(spread(rows[i] - exact), 4)}
                 break
             if token in ends:
                 break
-    print(json.dumps(result))
+    return result
 
 
 if __name__ == "__main__":
