@@ -230,7 +230,7 @@ TEST_F(GenerateCommand, GrammarsAreMadeOfSchemasAndExpressions) {
   EXPECT_EQ(semfuse_program({"grammar", "check", "regex:[A-Z][a-z]+", "Abc"}).exit_code, 0);
   EXPECT_EQ(semfuse_program({"grammar", "check", "regex:[A-Z][a-z]+", "abc"}).exit_code, 1);
   expect_refused({"grammar", "from-regex", "(a"}, "regex:1:1");
-  const std::string path = *folder_ / "person.json";
+  const std::string path = run() + "-person.json";
   std::ofstream(path) << R"({"type": "object", "properties": {"age": {"type": "integer"}}, "required": ["age"]})";
   EXPECT_EQ(semfuse_program({"grammar", "check", path, "{\"age\": 7}"}).exit_code, 0);
   EXPECT_EQ(semfuse_program({"grammar", "check", path, "{\"age\": \"7\"}"}).exit_code, 1);
