@@ -8,6 +8,7 @@
 #include "core/lower_case.h"
 #include "io/quoted_text.h"
 #include "model/model_access.h"
+#include "semfuse/vocabulary.h"
 #include "serve/grammar_check.h"
 #include "serve/page_files.h"
 #include "wire/api_error.h"

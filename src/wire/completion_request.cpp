@@ -7,6 +7,7 @@
 
 #include "generation/guidance.h"
 #include "io/quoted_text.h"
+#include "semfuse/vocabulary.h"
 #include "wire/api_error.h"
 #include "wire/request_fields.h"
 
