@@ -95,6 +95,7 @@ void AnswerBytes::end() {
   ended_ = true;
   on_gone_ = nullptr;
   if (form_.chunks) bytes_ += "0\r\n\r\n";
+  woken_ = false;  // Who waits for more need wait no longer.
   wake(lock);
 }
 
@@ -107,6 +108,11 @@ void AnswerBytes::on_gone(std::function<void()> callback) {
     }
   }
   callback();
+}
+
+bool AnswerBytes::has_ended() const {
+  const std::lock_guard lock(mutex_);
+  return ended_;
 }
 
 AnswerBytes::Output AnswerBytes::take() {

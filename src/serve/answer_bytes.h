@@ -20,8 +20,8 @@ class AnswerBytes : public HttpExchange {
     bool is_head = false;         // Only the head is wanted.
     std::size_t most_unread = 0;  // Bytes of pieces that wait; more cut the client off.
   };
-  // `wake` is told that there are bytes, once until they are taken; `cut` that the client reads too slowly. Both by any
-  // thread.
+  // `wake` is told that there are bytes, once until they are taken, and once more of the last; `cut` that the client
+  // reads too slowly. Both by any thread.
   AnswerBytes(const Form& form, std::function<void()> wake, std::function<void()> cut)
       : form_(form), wake_(std::move(wake)), cut_(std::move(cut)) {}
 
@@ -38,6 +38,7 @@ class AnswerBytes : public HttpExchange {
     bool last = false;  // Nothing follows.
     bool keep = false;
   };
+  bool has_ended() const;
   Output take();
   // The client has gone, or has all of it. Lets go of everything.
   void close();
@@ -46,7 +47,7 @@ class AnswerBytes : public HttpExchange {
   void wake(std::unique_lock<std::mutex>& lock);
   std::string head_of(const HttpAnswer& answer, std::optional<std::size_t> length) const;
 
-  std::mutex mutex_;  // Guards all of it.
+  mutable std::mutex mutex_;  // Guards all of it.
   Form form_;
   std::function<void()> wake_;
   std::function<void()> cut_;

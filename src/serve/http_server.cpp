@@ -20,6 +20,7 @@
 #include <list>
 #include <optional>
 #include <set>
+#include <vector>
 
 #include "core/lower_case.h"
 #include "semfuse/error.h"
@@ -41,6 +42,11 @@ std::string_view view(beast::string_view text) {
 
 class Connection;
 
+// Pieces that follow the last ones sooner than this wait for others: no reader sees the difference, and of a busy
+// server a write a token takes more time than the token. Head, first token and end of an answer never wait.
+constexpr std::chrono::milliseconds kPause(4);
+constexpr std::size_t kPromptWrites = 2;
+
 // What all connections share; used on the server's thread but for the count.
 struct Shared {
   HttpLimits limits;
@@ -48,7 +54,9 @@ struct Shared {
   std::set<Connection*> connections;
   std::atomic<std::size_t> num_connections = 0;
   bool closing = false;
-  asio::io_context context{1};  // Last: what it still holds at its end are connections.
+  std::vector<std::weak_ptr<Connection>> pausing;
+  asio::io_context context{1};  // After these: what it still holds at its end are connections.
+  asio::steady_timer end_of_pause{context};
 };
 
 class Connection : public std::enable_shared_from_this<Connection> {
@@ -76,6 +84,11 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void close_if_idle(std::chrono::steady_clock::time_point now) {
     if (!exchange_ && waits_since_ && now - *waits_since_ > shared_.limits.idle) close();
   }
+  void end_pause() {
+    pausing_ = false;
+    may_write_at_ = {};
+    flush();
+  }
 
  private:
   using Parser = http::request_parser<http::string_body>;
@@ -88,6 +101,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void answer();
   void watch();
   void flush();
+  void pause();
   void write();
   void next();
   void let_client_read();
@@ -100,6 +114,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::shared_ptr<AnswerBytes> exchange_;  // Held by its handler too; holds the connection until it is closed.
   std::string writing_;
   bool is_writing_ = false;
+  bool pausing_ = false;
+  std::size_t num_writes_ = 0;  // Of this answer.
+  std::chrono::steady_clock::time_point may_write_at_;
   bool watching_ = false;
   bool keep_ = false;
   bool last_ = false;
@@ -159,6 +176,7 @@ void Connection::read_body() {
 
 void Connection::begin_answer(AnswerBytes::Form form) {
   form.most_unread = shared_.limits.unread_bytes;
+  num_writes_ = 0;
   const auto self = shared_from_this();
   exchange_ = std::make_shared<AnswerBytes>(
       form, [self] { asio::post(self->shared_.context, [self] { self->flush(); }); },
@@ -218,6 +236,10 @@ void Connection::watch() {
 
 void Connection::flush() {
   if (is_writing_ || !exchange_) return;
+  if (!exchange_->has_ended()) {
+    if (pausing_) return;
+    if (num_writes_ >= kPromptWrites && std::chrono::steady_clock::now() < may_write_at_) return pause();
+  }
   AnswerBytes::Output output = exchange_->take();
   writing_ = std::move(output.bytes);
   last_ = output.last;
@@ -229,8 +251,24 @@ void Connection::flush() {
   write();
 }
 
+// All that pause do so until the same moment, which costs one timer.
+void Connection::pause() {
+  pausing_ = true;
+  if (shared_.pausing.empty()) {
+    shared_.end_of_pause.expires_after(kPause);
+    shared_.end_of_pause.async_wait([&shared = shared_](error_code) {
+      for (const auto& each : std::exchange(shared.pausing, {})) {
+        if (const auto connection = each.lock()) connection->end_pause();
+      }
+    });
+  }
+  shared_.pausing.push_back(weak_from_this());
+}
+
 void Connection::write() {
   is_writing_ = true;
+  ++num_writes_;
+  may_write_at_ = std::chrono::steady_clock::now() + kPause;
   stream_.expires_after(shared_.limits.write);
   asio::async_write(stream_, asio::buffer(writing_), [self = shared_from_this()](error_code error, std::size_t) {
     self->is_writing_ = false;
@@ -242,6 +280,7 @@ void Connection::write() {
 
 void Connection::next() {
   std::exchange(exchange_, nullptr)->close();
+  pausing_ = false;
   std::string().swap(writing_);
   if (refused_) return let_client_read();
   if (!keep_ || shared_.closing) return close();
