@@ -7,12 +7,13 @@ import pytest
 
 RIGHT = """
     import numpy as np
+    import numpy.typing as npt
 
     import semfuse
 
     model: semfuse.Model = semfuse.Model.load("run/")
     texts: list[str] = model.generate("The", n=2, knobs={"polarity": 0.7, "mark": {"?": 0.6, ".": 0.4}}, seed=3, grammar="root ::= 'a'")
-    logits: np.ndarray = model.logits("The", {"polarity": 1})
+    logits: npt.NDArray[np.float32] = model.logits("The", {"polarity": 1})
     for piece in model.stream("The", knobs={"mark": "?"}, temperature=0.5):
         print(piece.upper())
     run: semfuse.Run = semfuse.train(["a text"], out="run/", labels={"good": [1]}, on_event=lambda kind, event: print(kind, event))
