@@ -82,6 +82,7 @@ int show_tokens(const FeaturesFlags& options, const LanguageModel& model, const 
   const std::vector<TokenId> ids = model.encode(text);
   if (ids.empty()) throw Error(kEmpty);
   std::vector<std::string> tokens;
+  tokens.reserve(ids.size());
   for (const TokenId id : ids) tokens.push_back(model.vocabulary().word(id));
   const TokenFeatures& features = ModelAccess::features(model);
   show(options, std::move(tokens), features.names(), features.text_rows(ids));

@@ -59,6 +59,7 @@ Target parse_target(const std::string& text) {
 void SteeringFlags::add_to(CommandLine& app) {
   app.heading("Other methods of steering");
   std::vector<std::string> names;
+  names.reserve(kMethods.size());
   for (const Method& each : kMethods) names.emplace_back(each.name);
   app.add_option("--method", method, "How the model is steered beside what it is asked (docs/steering.md)")
       ->choices(names);

@@ -99,6 +99,7 @@ Score score_of(const Tagger& tagger, const std::vector<TaggedSentence>& sentence
   constexpr double kLeast = 0.2;  // Seconds: a short file is read several times, for a speed that means something.
   const auto processor_seconds = [] { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; };
   std::vector<std::vector<std::string_view>> words;
+  words.reserve(sentences.size());
   for (const TaggedSentence& sentence : sentences) words.emplace_back(sentence.words.begin(), sentence.words.end());
   std::vector<std::vector<UniversalTag>> tags(words.size());
   std::size_t num_tagged = 0;

@@ -158,9 +158,9 @@ class Determiniser {
     return found;
   }
 
-  std::uint32_t find(std::vector<std::uint32_t> targets, bool begin) {
+  std::uint32_t find(const std::vector<std::uint32_t>& targets, bool begin) {
     const std::vector<std::uint32_t> at_end = closure(targets, begin, true);
-    std::vector<std::uint32_t> subset = closure(std::move(targets), begin, false);
+    std::vector<std::uint32_t> subset = closure(targets, begin, false);
     if (begin) subset.push_back(kNone);  // The same states may accept more at the beginning.
     const auto [found, added] = ids_.emplace(std::move(subset), static_cast<std::uint32_t>(subsets_.size()));
     if (added) {
@@ -192,7 +192,7 @@ class Determiniser {
     }
     for (std::size_t i = 0; i + 1 < cuts.size(); ++i) {
       if (targets[i].empty()) continue;
-      const std::uint32_t to = find(std::move(targets[i]), false);
+      const std::uint32_t to = find(targets[i], false);
       append(states_[index], {cuts[i], cuts[i + 1] - 1, to});
     }
   }
