@@ -42,8 +42,8 @@ std::string_view view(beast::string_view text) {
 
 class Connection;
 
-// Pieces that follow the last ones sooner than this wait for others: no reader sees the difference, and of a busy
-// server a write a token takes more time than the token. Head, first token and end of an answer never wait.
+// Pieces that follow the last ones sooner than this wait for others: no reader sees the difference, and a busy server
+// writes less often. Head, first token and end of an answer never wait.
 constexpr std::chrono::milliseconds kPause(4);
 constexpr std::size_t kPromptWrites = 2;
 
