@@ -1,6 +1,8 @@
 #include "data/new_folder.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -12,10 +14,32 @@ namespace semfuse {
 
 namespace fs = std::filesystem;
 
+namespace {
+
+// One at a time makes, names or removes folders of a cache: a folder without its lock looks abandoned. Where folders
+// cannot be locked it does nothing.
+class CacheTurn {
+ public:
+  explicit CacheTurn(const fs::path& cache) : folder_(::open(cache.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
+    if (folder_ >= 0) ::flock(folder_, LOCK_EX);
+  }
+  ~CacheTurn() {
+    if (folder_ >= 0) ::close(folder_);
+  }
+  CacheTurn(const CacheTurn&) = delete;
+  CacheTurn& operator=(const CacheTurn&) = delete;
+
+ private:
+  int folder_;
+};
+
+}  // namespace
+
 NewFolder::NewFolder(const fs::path& target) : target_(target) {
   static std::atomic<unsigned> counter = 0;
   std::error_code code;
   fs::create_directories(target.parent_path(), code);
+  const CacheTurn turn(target.parent_path());
   path_ = target;
   path_ += fmt::format("{}{}-{}", kTemporaryMark, ::getpid(), counter++);
   if (!fs::create_directory(path_, code) || code) {
@@ -38,6 +62,7 @@ NewFolder::~NewFolder() {
 }
 
 void NewFolder::give_name() {
+  const CacheTurn turn(target_.parent_path());
   std::error_code code;
   lock_.reset();
   fs::remove(path_ / kLock, code);
@@ -49,6 +74,7 @@ void NewFolder::give_name() {
 }
 
 void NewFolder::remove_abandoned(const fs::path& cache) {
+  const CacheTurn turn(cache);
   std::error_code code;
   for (const fs::directory_entry& entry : fs::directory_iterator(cache, code)) {
     if (entry.path().filename().string().find(kTemporaryMark) == std::string::npos) continue;
