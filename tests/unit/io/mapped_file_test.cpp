@@ -48,8 +48,10 @@ TEST(MappedFile, KeepsNoMoreOfALargeFileThanItMay) {
     EXPECT_EQ(wrong, 0U);
   };
   for (const std::size_t step : {167, 999'983, 7'777'777}) read(step);
+#ifndef __SANITIZE_THREAD__  // Its own notes of what was read are four times as large, and stay.
   // As many parts as are read before it looks, if the system maps 2 MB at a time.
   EXPECT_LT(most, before + kMost + (std::size_t{72} << 20));
+#endif
   // Several at once: what one gives back another has still.
   std::vector<std::thread> threads;
   for (const std::size_t step : {12'345, 765'431}) {
