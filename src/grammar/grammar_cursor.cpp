@@ -1,8 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
-#include <cstring>
 #include <mutex>
 #include <utility>
 
@@ -18,8 +16,10 @@ struct GrammarCursor::Position {
   std::shared_ptr<const CompiledGrammar::State> grammar;
   std::shared_ptr<TokenMasks> masks;
   ConfigurationId at = Configurations::kBegin;
-  const TokenSet* allowed = nullptr;  // Once asked for.
-  TokenSet within;                    // What allowed_within() gave out last.
+  const StoredMask* mask = nullptr;  // Once asked for.
+  TokenSet expanded;                 // Of that mask, if it is not a set, once that is asked for.
+  bool is_expanded = false;
+  TokenSet within;  // What allowed_within() gave out last.
   bool begun = false;
   bool ended = false;
   bool can_end = false;
@@ -41,7 +41,22 @@ struct GrammarCursor::Position {
     append(id);
     at = to;
     can_end = accepting;
-    allowed = nullptr;
+    forget_mask();
+  }
+
+  void forget_mask() {
+    mask = nullptr;
+    is_expanded = false;
+  }
+
+  // Of a text that has begun and not ended.
+  const StoredMask& find_mask() {
+    if (mask == nullptr) mask = masks->known_mask(at);
+    if (mask == nullptr) {
+      const std::lock_guard lock(masks->mutex());
+      mask = &masks->allowed(at);
+    }
+    return *mask;
   }
 
   // Goes over to other masks if these have grown too large.
@@ -56,7 +71,7 @@ struct GrammarCursor::Position {
     const std::lock_guard lock(next->mutex());
     at = carried.move_to(next->configurations(), at);
     masks = std::move(next);
-    allowed = nullptr;
+    forget_mask();
     history.clear();
   }
 };
@@ -85,12 +100,14 @@ const TokenSet& GrammarCursor::allowed() {
   Position& position = *position_;
   if (position.ended) return position.grammar->nothing;
   if (!position.begun) return position.grammar->allowed_first;
-  if (position.allowed == nullptr) position.allowed = position.masks->known_mask(position.at);
-  if (position.allowed == nullptr) {
-    const std::lock_guard lock(position.masks->mutex());
-    position.allowed = &position.masks->allowed(position.at);
+  const StoredMask& mask = position.find_mask();
+  if (mask.set() != nullptr) return *mask.set();
+  if (!position.is_expanded) {
+    if (position.expanded.size() == 0) position.expanded = TokenSet(position.grammar->vocabulary.size());
+    mask.write(position.expanded);
+    position.is_expanded = true;
   }
-  return *position.allowed;
+  return position.expanded;
 }
 
 const TokenSet& GrammarCursor::allowed_within(std::size_t budget) {
@@ -161,7 +178,7 @@ void GrammarCursor::rollback(std::size_t num_tokens) {
   position.history.resize(position.history.size() - num_tokens);
   position.begun = kept > 0;
   position.ended = false;
-  position.allowed = nullptr;
+  position.forget_mask();
 }
 
 std::span<const TokenId> GrammarCursor::tokens() const {
@@ -177,7 +194,9 @@ bool GrammarCursor::ended() const {
 }
 
 std::optional<TokenId> GrammarCursor::forced() {
-  return allowed().only();
+  Position& position = *position_;
+  if (position.ended || !position.begun) return allowed().only();
+  return position.find_mask().only();
 }
 
 std::string GrammarCursor::forced_text(std::size_t most_bytes) {
@@ -216,19 +235,17 @@ std::vector<TokenId> GrammarCursor::forced_tokens(std::size_t most_bytes) {
 }
 
 void GrammarCursor::fill(std::span<std::int32_t> words) {
-  const TokenSet& set = allowed();
-  const std::size_t num_words = (set.size() + 31) / 32;
+  Position& position = *position_;
+  const std::size_t num_tokens = position.grammar->vocabulary.size();
+  const std::size_t num_words = (num_tokens + 31) / 32;
   if (words.size() != num_words) {
-    throw Error(fmt::format("grammar: a mask of {} tokens has {} words of 32 bits, not {}", set.size(), num_words,
+    throw Error(fmt::format("grammar: a mask of {} tokens has {} words of 32 bits, not {}", num_tokens, num_words,
                             words.size()));
   }
-  const std::span<const std::uint64_t> from = set.words();
-  if constexpr (std::endian::native == std::endian::little) {
-    std::memcpy(words.data(), from.data(), num_words * sizeof(std::int32_t));
+  if (position.ended || !position.begun) {
+    write_words(allowed(), words);
   } else {
-    for (std::size_t i = 0; i < num_words; ++i) {
-      words[i] = static_cast<std::int32_t>(static_cast<std::uint32_t>(from[i / 2] >> (32 * (i % 2))));
-    }
+    position.find_mask().write(words);
   }
 }
 

@@ -31,7 +31,9 @@ TokenSet TokenMasks::allowed_first_within(std::size_t budget) {
 
 TokenSet TokenMasks::allowed_within(ConfigurationId configuration, std::size_t budget) {
   if (const auto from = free_from_.find(configuration); from != free_from_.end() && budget >= from->second) {
-    return allowed(configuration);
+    TokenSet set(vocabulary_.num_tokens);
+    allowed(configuration).write(set);
+    return set;
   }
   return allowed_within(vocabulary_.later, configuration, budget);
 }

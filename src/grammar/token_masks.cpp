@@ -1,36 +1,9 @@
 #include "grammar/token_masks.h"
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
-#include "core/random.h"
-
 namespace semfuse {
-namespace {
-
-// In four lanes, since each multiplication waits for the one before. Most words of most masks are zero.
-std::uint64_t hash_of(std::span<const std::uint64_t> words) {
-  std::array<std::uint64_t, 4> lanes = {1, 2, 3, 4};
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    if (words[i] == 0) continue;
-    std::uint64_t& lane = lanes[i % 4];
-    lane = (lane ^ words[i] ^ i << 40) * 0x9E3779B97F4A7C15ull;
-    lane ^= lane >> 29;
-  }
-  return mix_bits(lanes[0] ^ mix_bits(lanes[1] ^ mix_bits(lanes[2] ^ mix_bits(lanes[3]))));
-}
-
-}  // namespace
-
-std::shared_ptr<const TokenSet> StateMasks::store(TokenSet set) {
-  const std::uint64_t hash = hash_of(set.words());
-  const auto [first, last] = stored_.equal_range(hash);
-  for (auto it = first; it != last; ++it) {
-    if (std::ranges::equal(it->second->words(), set.words())) return it->second;
-  }
-  return stored_.emplace(hash, std::make_shared<const TokenSet>(std::move(set)))->second;
-}
 
 StateMasks::Uniform StateMasks::find_uniform(ConfigurationId begin, Configurations& configurations) const {
   Uniform uniform;
@@ -53,23 +26,22 @@ const StateMasks::Mask& StateMasks::of(StateId state, Configurations& configurat
   auto mask = std::make_unique<Mask>();
   const ConfigurationId begin = configurations.find({{state, Configurations::kBottom}});
   const Uniform uniform = find_uniform(begin, configurations);
-  TokenSet set = uniform.all != nullptr ? *uniform.all : uniform.blank != nullptr ? *uniform.blank : TokenSet();
-  if (uniform.all != nullptr && uniform.blank != nullptr) set.unite(*uniform.blank);
+  mask->sets = {uniform.all, uniform.blank};
   const auto insert = [&](std::span<const TokenId> tokens) {
-    if (set.size() > 0) {
-      for (const TokenId token : tokens) set.insert(token);
+    if (mask->own) {
+      for (const TokenId token : tokens) mask->own->insert(token);
       return;
     }
     mask->few.insert(mask->few.end(), tokens.begin(), tokens.end());
     if (mask->few.size() <= num_tokens_ / 64) return;
-    set = TokenSet(num_tokens_);
-    for (const TokenId token : mask->few) set.insert(token);
+    mask->own.emplace(num_tokens_);
+    for (const TokenId token : mask->few) mask->own->insert(token);
     mask->few = {};
   };
   const auto visit = [&](std::uint32_t node, ConfigurationId to) {
     if (configurations.accepting(to)) mask->ends.push_back(node);
   };
-  if (set.size() == 0) {
+  if (uniform.all == nullptr && uniform.blank == nullptr) {
     find_readable(
         trie_, 0, configurations, begin, [](const TokenTrie::Node&) { return false; }, insert, visit);
   } else {
@@ -81,7 +53,6 @@ const StateMasks::Mask& StateMasks::of(StateId state, Configurations& configurat
   }
   mask->ends.shrink_to_fit();
   mask->few.shrink_to_fit();
-  if (set.size() > 0) mask->many = store(std::move(set));
   known = std::move(mask);
   return *known;
 }
@@ -138,9 +109,9 @@ TokenSet TokenMasks::allowed_first() {
   return set;
 }
 
-const TokenSet& TokenMasks::allowed(ConfigurationId configuration) {
-  if (const TokenSet* known = known_mask(configuration)) return *known;
-  const TokenSet* mask = nullptr;
+const StoredMask& TokenMasks::allowed(ConfigurationId configuration) {
+  if (const StoredMask* known = known_mask(configuration)) return *known;
+  const StoredMask* mask = nullptr;
   // Where the end can be reached from everywhere, a mask depends on nothing that is farther away than a token.
   const ConfigurationId same =
       needs_completion() ? configuration : configurations_.representative(configuration, vocabulary_.later.max_depth());
@@ -151,7 +122,7 @@ const TokenSet& TokenMasks::allowed(ConfigurationId configuration) {
     needs_completion() ? add_readable(scratch_, vocabulary_.later, configuration)
                        : add_by_states(scratch_, configuration);
     if (configurations_.accepting(configuration)) scratch_.insert(vocabulary_.end);
-    mask = store(scratch_);
+    mask = &stored_.store(scratch_);
   }
   entry(configuration).mask.store(mask, std::memory_order_release);
   return *mask;
@@ -174,7 +145,10 @@ void TokenMasks::add_by_states(TokenSet& set, ConfigurationId configuration) {
   const TokenTrie& trie = vocabulary_.later;
   for (const Configurations::Item& item : std::vector(configurations_.closure(configuration).outer)) {
     const StateMasks::Mask& mask = state_masks_.of(item.state, configurations_);
-    if (mask.many) set.unite(*mask.many);
+    for (const TokenSet* tokens : mask.sets) {
+      if (tokens != nullptr) set.unite(*tokens);
+    }
+    if (mask.own) set.unite(*mask.own);
     for (const TokenId token : mask.few) set.insert(token);
     if (item.stack == Configurations::kBottom) continue;
     if (mask.too_many_ends) {
@@ -214,16 +188,6 @@ ContextSet TokenMasks::find_contexts(const TokenTrie& trie, ConfigurationId conf
     contexts |= configurations_.contexts(from, trie[node].byte);
   });
   return contexts;
-}
-
-const TokenSet* TokenMasks::store(const TokenSet& set) {
-  const std::uint64_t hash = hash_of(set.words());
-  const auto [first, last] = stored_.equal_range(hash);
-  for (auto it = first; it != last; ++it) {
-    if (std::ranges::equal(it->second->words(), set.words())) return it->second.get();
-  }
-  mask_memory_ += set.words().size_bytes() + 100;
-  return stored_.emplace(hash, std::make_unique<const TokenSet>(set))->second.get();
 }
 
 bool TokenMasks::explore(const Limits& limits) {

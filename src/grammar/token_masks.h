@@ -1,6 +1,7 @@
 // The tokens that may follow at each configuration, computed once each.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "grammar/configurations.h"
+#include "grammar/stored_mask.h"
 #include "grammar/token_trie.h"
 #include "grammar/uniform_tokens.h"
 #include "semfuse/grammar.h"
@@ -31,8 +33,10 @@ enum class Promise {
 class StateMasks {
  public:
   struct Mask {
-    std::shared_ptr<const TokenSet> many;  // Tokens that stay within the rule, as a set if many,
-    std::vector<TokenId> few;              // else as a list.
+    // Tokens that stay within the rule: all of these sets, which the vocabulary has or the mask itself,
+    std::array<const TokenSet*, 2> sets = {};
+    std::optional<TokenSet> own;
+    std::vector<TokenId> few;  // and these.
     // Nodes of the trie where the rule may have ended and tokens go on, unless all of these may stay within it.
     std::vector<std::uint32_t> ends;
     bool too_many_ends = false;
@@ -58,14 +62,12 @@ class StateMasks {
     }
   };
   Uniform find_uniform(ConfigurationId begin, Configurations& configurations) const;
-  std::shared_ptr<const TokenSet> store(TokenSet set);
 
   std::mutex mutex_;
   const TokenTrie& trie_;
   const UniformTokens& uniform_;
   std::size_t num_tokens_;
   std::unordered_map<StateId, std::unique_ptr<const Mask>> masks_;
-  std::unordered_multimap<std::uint64_t, std::shared_ptr<const TokenSet>> stored_;  // By hash; equal sets are one.
 };
 
 // Configurations with their masks. Shared between cursors: whoever uses it holds its mutex, but for what is known
@@ -86,7 +88,7 @@ class TokenMasks {
   Configurations& configurations() { return configurations_; }
 
   // What is known already; for any thread, without the mutex. Null and nothing if it is not.
-  const TokenSet* known_mask(ConfigurationId configuration) const {
+  const StoredMask* known_mask(ConfigurationId configuration) const {
     const Entry* entry = entries_.find(configuration);
     return entry == nullptr ? nullptr : entry->mask.load(std::memory_order_acquire);
   }
@@ -99,7 +101,7 @@ class TokenMasks {
 
   // Tokens that may follow at the beginning, and anywhere else.
   TokenSet allowed_first();
-  const TokenSet& allowed(ConfigurationId configuration);
+  const StoredMask& allowed(ConfigurationId configuration);
 
   // What is set where the allowed tokens are read: each where its last byte is.
   ContextSet contexts_first();
@@ -123,7 +125,7 @@ class TokenMasks {
   bool explore(const Limits& limits);
 
   bool is_full() const { return promise_ != Promise::explored && memory() > kMostMemory; }
-  std::size_t memory() const { return configurations_.memory() + mask_memory_; }
+  std::size_t memory() const { return configurations_.memory() + stored_.memory() + mask_memory_; }
 
  private:
   static constexpr std::size_t kMostMemory = std::size_t{256} << 20;
@@ -131,14 +133,13 @@ class TokenMasks {
   void add_readable(TokenSet& set, const TokenTrie& trie, ConfigurationId configuration);
   void add_by_states(TokenSet& set, ConfigurationId configuration);
   ContextSet find_contexts(const TokenTrie& trie, ConfigurationId configuration);
-  const TokenSet* store(const TokenSet& set);
   bool ends_within(ConfigurationId configuration, std::size_t most_tokens);
   std::uint32_t search_end(ConfigurationId configuration, std::size_t most_tokens);
   TokenSet allowed_within(const TokenTrie& trie, ConfigurationId configuration, std::size_t budget);
 
   // Of a configuration, as far as it is known.
   struct Entry {
-    std::atomic<const TokenSet*> mask = nullptr;
+    std::atomic<const StoredMask*> mask = nullptr;
     std::atomic<signed char> completable = -1;  // 1, 0, or -1 if not known.
   };
   Entry& entry(ConfigurationId configuration);
@@ -157,7 +158,7 @@ class TokenMasks {
   std::unordered_map<ConfigurationId, std::size_t> not_within_;  // A search found no end within so many tokens.
   std::unordered_map<ConfigurationId, std::size_t> free_from_;   // From this budget on nothing is ruled out there.
   std::size_t most_distance_ = 0;
-  std::unordered_multimap<std::uint64_t, std::unique_ptr<const TokenSet>> stored_;  // By hash; equal masks are one.
+  StoredMasks stored_;
   std::size_t mask_memory_ = 0;
   std::mutex mutex_;
 };

@@ -103,6 +103,33 @@ TEST(GrammarCursor, CopiesGoTheirOwnWay) {
 }
 
 // Only tokens that lead to an end are offered: "b" goes on with "x", which no token spells.
+// Of a large vocabulary, where masks of few tokens are kept otherwise than those of many.
+TEST(GrammarCursor, MasksOfFewAndOfManyTokensAreTheSameInEveryForm) {
+  TokenSurfaces surfaces{.first = {"", "a", "b"}, .end = 0};
+  for (int number = 0; number < 10'000; ++number) surfaces.first.push_back(std::to_string(number));
+  surfaces.later = surfaces.first;
+  const GrammarVocabulary vocabulary(surfaces);
+  for (const std::string digits : {"{1,2}", "*"}) {
+    const CompiledGrammar compiled(parse("root ::= \"a\" [0-9]" + digits + " \"b\""), vocabulary);
+    GrammarCursor cursor = compiled.begin();
+    ASSERT_TRUE(cursor.advance(1));
+    GrammarCursor other = cursor;
+    std::vector<std::int32_t> words((vocabulary.size() + 31) / 32, -1);
+    other.fill(words);
+    for (std::size_t id = 0; id < vocabulary.size(); ++id) {
+      const std::string& surface = surfaces.later[id];
+      const bool expected = surface == "b" ? digits == "*" : id > 2 && (digits == "*" || surface.size() <= 2);
+      ASSERT_EQ(cursor.allowed().contains(static_cast<TokenId>(id)), expected) << digits << " " << surface;
+      ASSERT_EQ((words[id / 32] >> (id % 32) & 1) != 0, expected) << digits << " " << surface;
+    }
+    EXPECT_EQ(cursor.forced(), std::nullopt);
+    ASSERT_TRUE(cursor.advance(3 + 42));
+    EXPECT_EQ(cursor.forced() == TokenId{2}, digits != "*");
+    EXPECT_EQ(cursor.allowed().contains(3), digits == "*");
+    EXPECT_TRUE(other.allowed().contains(3));
+  }
+}
+
 TEST(GrammarCursor, AvoidsDeadEnds) {
   const Vocabulary vocabulary = Vocabulary::from_words({"a", "b", "c"});
   for (const char* gbnf :
