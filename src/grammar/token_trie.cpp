@@ -44,19 +44,19 @@ SortedString sorted_string(std::string_view string, std::size_t token) {
 std::vector<SortedString> sort_strings(std::span<const std::string> strings) {
   const std::size_t pile_bits = strings.size() < 5'000 ? 0 : 16;
   const std::size_t num_piles = std::size_t{1} << pile_bits;
-  const auto pile_of = [&](const SortedString& one) { return pile_bits == 0 ? 0 : one.bytes >> (64 - pile_bits); };
-  std::vector<SortedString> unsorted;
-  unsorted.reserve(strings.size());
-  std::vector<std::uint32_t> begins(num_piles + 1);
+  const auto pile_of = [&](std::uint64_t bytes) { return pile_bits == 0 ? 0 : bytes >> (64 - pile_bits); };
+  // Where each pile ends; while strings are dealt out, where its next goes.
+  std::vector<std::uint32_t> ends(num_piles + 1);
+  for (const std::string& string : strings) {
+    if (!string.empty()) ++ends[pile_of(as_number(string)) + 1];
+  }
+  for (std::size_t pile = 0; pile < num_piles; ++pile) ends[pile + 1] += ends[pile];
+  std::vector<SortedString> sorted(ends.back());
   for (std::size_t token = 0; token < strings.size(); ++token) {
     if (strings[token].empty()) continue;
-    unsorted.push_back(sorted_string(strings[token], token));
-    ++begins[pile_of(unsorted.back()) + 1];
+    const SortedString string = sorted_string(strings[token], token);
+    sorted[ends[pile_of(string.bytes)]++] = string;
   }
-  for (std::size_t pile = 0; pile < num_piles; ++pile) begins[pile + 1] += begins[pile];
-  std::vector<std::uint32_t> next(begins.begin(), begins.end() - 1);
-  std::vector<SortedString> sorted(unsorted.size());
-  for (const SortedString& string : unsorted) sorted[next[pile_of(string)]++] = string;
   const auto string_of = [&](const SortedString& one) -> const std::string& {
     return strings[static_cast<std::size_t>(one.token)];
   };
@@ -71,9 +71,10 @@ std::vector<SortedString> sort_strings(std::span<const std::string> strings) {
     }
     return a.token < b.token;
   };
+  std::uint32_t begin = 0;
   for (std::size_t pile = 0; pile < num_piles; ++pile) {
-    if (begins[pile + 1] - begins[pile] > 1)
-      std::sort(sorted.begin() + begins[pile], sorted.begin() + begins[pile + 1], comes_before);
+    if (ends[pile] - begin > 1) std::sort(sorted.begin() + begin, sorted.begin() + ends[pile], comes_before);
+    begin = ends[pile];
   }
   return sorted;
 }
@@ -106,15 +107,20 @@ TokenTrie::TokenTrie(std::span<const std::string> strings) {
     std::uint8_t byte;
   };
   std::vector<Draft> drafts = {{.depth = 0, .first_token = 0, .byte = 0}};
-  drafts.reserve(2 * sorted.size() + 1000);
+  std::vector<std::uint32_t> shared(sorted.size());  // Of each string and the one before.
+  std::size_t num_nodes = 1;
+  for (std::size_t i = 0; i < sorted.size(); ++i) {
+    if (i > 0) shared[i] = static_cast<std::uint32_t>(shared_bytes(strings, sorted[i - 1], sorted[i]));
+    num_nodes += sorted[i].length - shared[i];
+  }
+  drafts.reserve(num_nodes);
   tokens_.reserve(sorted.size());
   std::vector<std::uint32_t> path = {0};  // Drafts of the last string's prefixes.
   for (std::size_t i = 0; i < sorted.size(); ++i) {
     const SortedString& string = sorted[i];
-    const std::size_t shared = i == 0 ? 0 : shared_bytes(strings, sorted[i - 1], string);
     max_depth_ = std::max(max_depth_, string.length);
     path.resize(max_depth_ + 1);
-    for (std::size_t at = shared; at < string.length; ++at) {
+    for (std::size_t at = shared[i]; at < string.length; ++at) {
       ++drafts[path[at]].num_children;
       path[at + 1] = static_cast<std::uint32_t>(drafts.size());
       const std::uint8_t byte = at < kKeyBytes

@@ -1,7 +1,6 @@
 #include "grammar/uniform_tokens.h"
 
 #include <algorithm>
-#include <bit>
 #include <utility>
 
 #include "core/random.h"
@@ -10,15 +9,24 @@ namespace semfuse {
 
 UniformTokens::UniformTokens(std::span<const TokenKinds> kinds)
     : tokens_(kinds.size()), every_(kinds.size()), every_blank_(kinds.size()) {
-  // A table of places in kinds_, each + 1.
-  std::vector<std::uint32_t> table(std::bit_ceil(2 * kinds.size() + 1));
+  // A table of places in kinds_, each + 1. There are few kinds, so it is small.
+  std::vector<std::uint32_t> table(1024);
+  const auto place_of = [&](TokenKinds one) {
+    std::size_t at = mix_bits(one) & (table.size() - 1);
+    while (table[at] != 0 && kinds_[table[at] - 1].kinds != one) at = (at + 1) & (table.size() - 1);
+    return at;
+  };
   std::vector<std::uint32_t> kind_of(kinds.size());
   for (std::size_t token = 0; token < kinds.size(); ++token) {
-    std::size_t at = mix_bits(kinds[token]) & (table.size() - 1);
-    while (table[at] != 0 && kinds_[table[at] - 1].kinds != kinds[token]) at = (at + 1) & (table.size() - 1);
+    std::size_t at = place_of(kinds[token]);
     if (table[at] == 0) {
       kinds_.push_back({.kinds = kinds[token], .end = 0});
       table[at] = static_cast<std::uint32_t>(kinds_.size());
+      if (2 * kinds_.size() > table.size()) {
+        table.assign(2 * table.size(), 0);
+        for (std::uint32_t i = 0; i < kinds_.size(); ++i) table[place_of(kinds_[i].kinds)] = i + 1;
+        at = place_of(kinds[token]);
+      }
     }
     kind_of[token] = table[at] - 1;
     ++kinds_[kind_of[token]].end;
