@@ -22,7 +22,7 @@ constexpr TokenMasks::Limits kRecursiveLimits = {
 CompiledGrammar::State::State(const Grammar& grammar_in, GrammarVocabulary vocabulary_in)
     : grammar(grammar_in),
       vocabulary(std::move(vocabulary_in)),
-      state_masks(later(), vocabulary.parts_->uniform, vocabulary.size()),
+      state_masks(later(), vocabulary.parts_->uniform, vocabulary.size(), automaton()),
       nothing(vocabulary.size()) {
   choose_promise();
   if (!masks_) masks_ = new_masks();

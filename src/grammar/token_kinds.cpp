@@ -38,6 +38,16 @@ TokenKinds kinds_of(const StateRun& run) {
   return kinds;
 }
 
+TokenKinds kinds_of(const std::array<bool, 256>& bytes) {
+  TokenKinds kinds = kLeadingBlank;
+  for (std::size_t i = 0; i < kLengths.size(); ++i) kinds |= ByteGroups{1} << (kFirstLengthBit + i);
+  for (std::size_t byte = 0; byte < bytes.size(); ++byte) {
+    if (bytes[byte]) kinds |= kGroupOfByte[byte];
+  }
+  // Tokens that do not begin with whole characters have bytes beyond ASCII.
+  return (kinds & kWideBytes) != 0 ? kinds | kLeftOut | kNotText : kinds;
+}
+
 TokenKinds kinds_behind_blank(const StateRun& run) {
   const TokenKinds kinds = kinds_of(run);
   return kinds == 0 ? 0 : kinds | kLeadingBlank;

@@ -1,6 +1,7 @@
 // What a token is made of, and how long it is: whether a state that reads on and on surely reads it is one operation.
 #pragma once
 
+#include <array>
 #include <string_view>
 
 #include "grammar/automaton.h"
@@ -21,6 +22,8 @@ inline constexpr TokenKinds kLeftOut = TokenKinds{1} << 63;
 TokenKinds kinds_of(std::string_view string);
 // Nothing if the run is short.
 TokenKinds kinds_of(const StateRun& run);
+// All kinds of tokens that hold only such bytes, and some others.
+TokenKinds kinds_of(const std::array<bool, 256>& bytes);
 // Those of tokens that are a blank and then what the run reads.
 TokenKinds kinds_behind_blank(const StateRun& run);
 

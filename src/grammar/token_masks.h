@@ -42,9 +42,9 @@ class StateMasks {
     bool too_many_ends = false;
   };
 
-  // Both are kept by reference.
-  StateMasks(const TokenTrie& trie, const UniformTokens& uniform, std::size_t num_tokens)
-      : trie_(trie), uniform_(uniform), num_tokens_(num_tokens) {}
+  // Trie and tokens are kept by reference.
+  StateMasks(const TokenTrie& trie, const UniformTokens& uniform, std::size_t num_tokens, const Automaton& automaton)
+      : trie_(trie), uniform_(uniform), num_tokens_(num_tokens), readable_(kinds_of(automaton.bytes_used())) {}
 
   const Mask& of(StateId state, Configurations& configurations);
 
@@ -55,18 +55,28 @@ class StateMasks {
     const TokenSet* blank = nullptr;
     TokenKinds kinds = 0;
     TokenKinds kinds_with_blank = 0;
-    // Whether all tokens of a subtree are such ones. Either all of them begin with a blank or none does.
-    bool operator()(const TokenTrie::Node& node) const {
+    TokenKinds readable = 0;  // By any state.
+    // Where the state itself has no run, but those behind its first bytes have: these bytes. Tokens of `all` that begin
+    // with others are not meant.
+    std::optional<std::array<bool, 256>> first;
+    // Whether all tokens of a subtree are such ones or hold what no state reads. Either all of them begin with a blank
+    // or none does.
+    bool operator()(const TokenTrie::Node& node, std::uint8_t first_byte) const {
       const bool blank_first = (node.kinds & kLeadingBlank) != 0;
-      return (node.kinds & ~kinds) == 0 || (blank_first && (node.kinds & ~kinds_with_blank) == 0);
+      const TokenKinds some = node.kinds & readable;
+      return ((some & ~kinds) == 0 && (!first || (*first)[first_byte])) ||
+             (blank_first && (some & ~kinds_with_blank) == 0);
     }
   };
   Uniform find_uniform(ConfigurationId begin, Configurations& configurations) const;
+  void find_behind_first(ConfigurationId begin, Configurations& configurations, Uniform& uniform) const;
+  TokenSet tokens_with_first(const Uniform& uniform) const;
 
   std::mutex mutex_;
   const TokenTrie& trie_;
   const UniformTokens& uniform_;
   std::size_t num_tokens_;
+  TokenKinds readable_;
   std::unordered_map<StateId, std::unique_ptr<const Mask>> masks_;
 };
 
@@ -206,7 +216,7 @@ void find_readable(const TokenTrie& trie, std::uint32_t from, Configurations& co
   const Configurations::Row first_row = configurations.row(begin);
   std::vector<Level> levels;
   levels.reserve(trie.max_depth() + 1);
-  const auto walk_nodes = [&](std::uint32_t first, std::uint32_t end) {
+  const auto walk_nodes = [&](std::uint32_t first, std::uint32_t end, std::uint8_t first_byte) {
     levels.push_back({first, end, begin, first_row});
     while (!levels.empty()) {
       Level& level = levels.back();
@@ -217,7 +227,7 @@ void find_readable(const TokenTrie& trie, std::uint32_t from, Configurations& co
       const std::uint32_t index = level.next++;
       const TokenTrie::Node& node = trie[index];
       ConfigurationId to = configurations.known_step(level.row, node.byte);
-      if (to == Configurations::kDead || skip(node)) continue;
+      if (to == Configurations::kDead || skip(node, first_byte)) continue;
       if (node.num_children == 0) {  // Whatever it leads to.
         insert(trie.tokens_below(index));
         continue;
@@ -236,13 +246,14 @@ void find_readable(const TokenTrie& trie, std::uint32_t from, Configurations& co
     }
   };
   if (from != 0) {
-    walk_nodes(trie[from].first_child, trie.end_of_children(from));
+    walk_nodes(trie[from].first_child, trie.end_of_children(from), 0);
     return;
   }
   // Most states read few bytes.
   for (std::size_t byte = 0; byte < 256; ++byte) {
     if (configurations.known_step(first_row, static_cast<std::uint8_t>(byte)) == Configurations::kDead) continue;
-    if (const std::uint32_t child = trie.first_level(static_cast<std::uint8_t>(byte))) walk_nodes(child, child + 1);
+    if (const std::uint32_t child = trie.first_level(static_cast<std::uint8_t>(byte)))
+      walk_nodes(child, child + 1, static_cast<std::uint8_t>(byte));
   }
 }
 
@@ -250,7 +261,7 @@ void find_readable(const TokenTrie& trie, std::uint32_t from, Configurations& co
 inline void insert_readable(const TokenTrie& trie, std::uint32_t from, Configurations& configurations,
                             ConfigurationId begin, TokenSet& set) {
   find_readable(
-      trie, from, configurations, begin, [](const TokenTrie::Node&) { return false; },
+      trie, from, configurations, begin, [](const TokenTrie::Node&, std::uint8_t) { return false; },
       [&](std::span<const TokenId> tokens) {
         for (const TokenId token : tokens) set.insert(token);
       },
