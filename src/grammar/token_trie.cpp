@@ -34,6 +34,8 @@ struct SortedString {
   }
 };
 
+using SortedStrings = std::vector<SortedString, HugePageAllocator<SortedString>>;
+
 SortedString sorted_string(std::string_view string, std::size_t token) {
   return {as_number(string), string.size() > 8 ? as_number(string.substr(8)) : 0,
           static_cast<std::uint32_t>(string.size()), static_cast<TokenId>(token)};
@@ -41,7 +43,7 @@ SortedString sorted_string(std::string_view string, std::size_t token) {
 
 // By strings, as unsigned bytes; what is equal stays in its order. If they are many, they are dealt out first by two
 // bytes.
-std::vector<SortedString> sort_strings(std::span<const std::string> strings) {
+SortedStrings sort_strings(std::span<const std::string> strings) {
   const std::size_t pile_bits = strings.size() < 5'000 ? 0 : 16;
   const std::size_t num_piles = std::size_t{1} << pile_bits;
   const auto pile_of = [&](std::uint64_t bytes) { return pile_bits == 0 ? 0 : bytes >> (64 - pile_bits); };
@@ -51,7 +53,7 @@ std::vector<SortedString> sort_strings(std::span<const std::string> strings) {
     if (!string.empty()) ++ends[pile_of(as_number(string)) + 1];
   }
   for (std::size_t pile = 0; pile < num_piles; ++pile) ends[pile + 1] += ends[pile];
-  std::vector<SortedString> sorted(ends.back());
+  SortedStrings sorted(ends.back());
   for (std::size_t token = 0; token < strings.size(); ++token) {
     if (strings[token].empty()) continue;
     const SortedString string = sorted_string(strings[token], token);
@@ -98,7 +100,7 @@ std::size_t shared_bytes(std::span<const std::string> strings, const SortedStrin
 TokenTrie::TokenTrie(std::span<const std::string> strings) {
   kinds_.reserve(strings.size());
   for (const std::string& string : strings) kinds_.push_back(kinds_of(string));
-  const std::vector<SortedString> sorted = sort_strings(strings);
+  const SortedStrings sorted = sort_strings(strings);
   // Nodes as a walk in depth-first order meets them: each time at the first string that goes through it.
   struct Draft {
     std::uint32_t depth;
@@ -106,7 +108,7 @@ TokenTrie::TokenTrie(std::span<const std::string> strings) {
     std::uint16_t num_children = 0;
     std::uint8_t byte;
   };
-  std::vector<Draft> drafts = {{.depth = 0, .first_token = 0, .byte = 0}};
+  std::vector<Draft, HugePageAllocator<Draft>> drafts = {{.depth = 0, .first_token = 0, .byte = 0}};
   std::vector<std::uint32_t> shared(sorted.size());  // Of each string and the one before.
   std::size_t num_nodes = 1;
   for (std::size_t i = 0; i < sorted.size(); ++i) {

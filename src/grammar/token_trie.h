@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/huge_pages.h"
 #include "grammar/token_kinds.h"
 #include "semfuse/vocabulary.h"
 
@@ -71,7 +72,7 @@ class TokenTrie {
   };
   bool begins_with_text(std::uint32_t node, std::vector<OpenCharacter>& open) const;
 
-  std::vector<Node> nodes_;
+  std::vector<Node, HugePageAllocator<Node>> nodes_;
   std::vector<TokenId> tokens_;
   std::vector<TokenKinds> kinds_;
   std::array<std::uint32_t, 256> first_level_{};
