@@ -70,28 +70,34 @@ void AnswerBytes::begin(HttpAnswer head) {
   begun_ = true;
   if (!form_.chunks) form_.keep = false;
   bytes_ = head_of(head, std::nullopt);
-  wake(lock);
+}
+
+bool AnswerBytes::append(std::string_view piece) {
+  if (bytes_.size() + piece.size() > form_.most_unread) return false;
+  if (form_.chunks) fmt::format_to(std::back_inserter(bytes_), "{:x}\r\n", piece.size());
+  bytes_ += piece;
+  if (form_.chunks) bytes_ += "\r\n";
+  return true;
+}
+
+void AnswerBytes::cut(std::unique_lock<std::mutex>& lock) {
+  ended_ = true;
+  const std::function<void()> cut = cut_;
+  lock.unlock();
+  cut();
 }
 
 void AnswerBytes::write(std::string_view piece) {
   std::unique_lock lock(mutex_);
   if (!begun_ || ended_ || closed_ || piece.empty()) return;
-  if (bytes_.size() + piece.size() > form_.most_unread) {
-    ended_ = true;
-    const std::function<void()> cut = cut_;
-    lock.unlock();
-    cut();
-    return;
-  }
-  if (form_.chunks) fmt::format_to(std::back_inserter(bytes_), "{:x}\r\n", piece.size());
-  bytes_ += piece;
-  if (form_.chunks) bytes_ += "\r\n";
+  if (!append(piece)) return cut(lock);
   wake(lock);
 }
 
-void AnswerBytes::end() {
+void AnswerBytes::end(std::string_view last_piece) {
   std::unique_lock lock(mutex_);
   if (!begun_ || ended_ || closed_) return;
+  if (!last_piece.empty() && !append(last_piece)) return cut(lock);
   ended_ = true;
   on_gone_ = nullptr;
   if (form_.chunks) bytes_ += "0\r\n\r\n";
@@ -117,7 +123,7 @@ bool AnswerBytes::has_ended() const {
 
 AnswerBytes::Output AnswerBytes::take() {
   const std::lock_guard lock(mutex_);
-  woken_ = false;
+  woken_ = !bytes_.empty();
   Output output{.bytes = std::move(bytes_), .last = ended_, .keep = form_.keep};
   bytes_.clear();
   return output;

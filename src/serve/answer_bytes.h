@@ -20,15 +20,15 @@ class AnswerBytes : public HttpExchange {
     bool is_head = false;         // Only the head is wanted.
     std::size_t most_unread = 0;  // Bytes of pieces that wait; more cut the client off.
   };
-  // `wake` is told that there are bytes, once until they are taken, and once more of the last; `cut` that the client
-  // reads too slowly. Both by any thread.
+  // `wake` is told that there are bytes, and not again before a take() that finds none, but for the end, which is
+  // always told; `cut` that the client reads too slowly. Both by any thread.
   AnswerBytes(const Form& form, std::function<void()> wake, std::function<void()> cut)
       : form_(form), wake_(std::move(wake)), cut_(std::move(cut)) {}
 
   void send(HttpAnswer answer) override;
   void begin(HttpAnswer head) override;
   void write(std::string_view piece) override;
-  void end() override;
+  void end(std::string_view last_piece) override;
   void on_gone(std::function<void()> callback) override;
 
   // The rest is for the connection, on the server's thread.
@@ -45,6 +45,9 @@ class AnswerBytes : public HttpExchange {
 
  private:
   void wake(std::unique_lock<std::mutex>& lock);
+  // False if that is more than the client may leave unread.
+  bool append(std::string_view piece);
+  void cut(std::unique_lock<std::mutex>& lock);
   std::string head_of(const HttpAnswer& answer, std::optional<std::size_t> length) const;
 
   mutable std::mutex mutex_;  // Guards all of it.

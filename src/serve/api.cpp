@@ -36,9 +36,9 @@ class SeenExchange : public HttpExchange {
     exchange_->begin(std::move(head));
   }
   void write(std::string_view piece) override { exchange_->write(piece); }
-  void end() override {
+  void end(std::string_view last_piece) override {
     ended(status_);
-    exchange_->end();
+    exchange_->end(last_piece);
   }
   void on_gone(std::function<void()> callback) override {
     exchange_->on_gone([callback = std::move(callback), log = log_] {

@@ -7,7 +7,6 @@
 
 #include "model/model_access.h"
 #include "serve/request_rules.h"
-#include "wire/api_error.h"
 
 namespace semfuse {
 
@@ -245,7 +244,7 @@ bool Completion::on_token(std::size_t index, const GeneratedToken& token) {
     if (!request_.echo || !request_.logprobs) return true;
     TokenLogprob logprob = logprob_of(choice, token, "<eos>");
     if (request_.stream) {
-      send_piece(index, "", "", &logprob, nullptr);
+      send_piece(index, "", &logprob, nullptr);
     } else {
       choice.logprobs.push_back(std::move(logprob));
     }
@@ -263,7 +262,7 @@ bool Completion::on_token(std::size_t index, const GeneratedToken& token) {
   if (request_.stream) {
     const std::string piece = choice.text.take();
     if (!piece.empty() || request_.explain || logprob) {
-      send_piece(index, piece, "", logprob ? &*logprob : nullptr, request_.explain ? &explained : nullptr);
+      send_piece(index, piece, logprob ? &*logprob : nullptr, request_.explain ? &explained : nullptr);
     }
   } else {
     if (logprob) choice.logprobs.push_back(std::move(*logprob));
@@ -283,12 +282,7 @@ void Completion::on_text_end(std::size_t index, const Generation& generation) {
     const bool of_prompt = generation.error->starts_with("prompt:");
     const ApiError error(400, *generation.error, of_prompt ? "prompt" : "");
     failed_ = true;
-    if (streaming_) {
-      exchange_->write(CompletionEvents::error(error.json()));
-      exchange_->end();
-    } else {
-      exchange_->send({.status = error.status(), .body = error.json().dump()});
-    }
+    send_error(error);
   }
   if (failed_ || over_) {
     if (num_left_ == 0) return finish();
@@ -300,21 +294,15 @@ void Completion::on_text_end(std::size_t index, const Generation& generation) {
   Json last = Json::object();
   if (!model_->knobs().empty()) last["realised"] = model_->realised(generation.text);
   if (request_.stream) {
-    send_piece(index, choice.text.take(), out_of_tokens ? "length" : "stop", nullptr, &last);
+    begin_stream();
+    const std::string event =
+        events_.piece(index, choice.text.take(), out_of_tokens ? "length" : "stop", nullptr, &last);
+    if (num_left_ > 0) return exchange_->write(event);
+    exchange_->end(event + (request_.include_usage ? events_.usage(usage()) : "") + CompletionEvents::done());
   } else {
     if (request_.explain) last["tokens"] = std::move(choice.explanations);
     choice.explanations = std::move(last);
-  }
-  if (num_left_ > 0) return;
-  if (request_.stream) {
-    if (request_.include_usage) {
-      Usage usage{.prompt_tokens = prompt_tokens_};
-      for (const auto& each : choices_) usage.completion_tokens += each->completion_tokens;
-      exchange_->write(events_.usage(usage));
-    }
-    exchange_->write(CompletionEvents::done());
-    exchange_->end();
-  } else {
+    if (num_left_ > 0) return;
     send_whole();
   }
   over_ = true;
@@ -333,23 +321,35 @@ void Completion::begin_stream() {
   }
 }
 
-void Completion::send_piece(std::size_t index, std::string_view text, std::string_view finish_reason,
-                            const TokenLogprob* logprob, const Json* semfuse) {
+void Completion::send_piece(std::size_t index, std::string_view text, const TokenLogprob* logprob,
+                            const Json* semfuse) {
   begin_stream();
   if (logprob == nullptr) {
-    exchange_->write(events_.piece(index, text, finish_reason, nullptr, semfuse));
+    exchange_->write(events_.piece(index, text, "", nullptr, semfuse));
     return;
   }
   const Json logprobs = logprobs_json(head_.chat, {*logprob});
-  exchange_->write(events_.piece(index, text, finish_reason, &logprobs, semfuse));
+  exchange_->write(events_.piece(index, text, "", &logprobs, semfuse));
+}
+
+void Completion::send_error(const ApiError& error) {
+  if (streaming_) {
+    exchange_->end(CompletionEvents::error(error.json()));
+  } else {
+    exchange_->send({.status = error.status(), .body = error.json().dump()});
+  }
+}
+
+Usage Completion::usage() const {
+  Usage usage{.prompt_tokens = prompt_tokens_};
+  for (const auto& choice : choices_) usage.completion_tokens += choice->completion_tokens;
+  return usage;
 }
 
 void Completion::send_whole() {
   std::vector<CompletionChoice> list;
-  Usage usage{.prompt_tokens = prompt_tokens_};
   for (std::size_t i = 0; i < choices_.size(); ++i) {
     Choice& choice = *choices_[i];
-    usage.completion_tokens += choice.completion_tokens;
     list.push_back({.index = i,
                     .text = choice.echoed + choice.text.text(),
                     .finish_reason = choice.finish == Generation::Finish::out_of_tokens ? "length" : "stop",
@@ -357,7 +357,7 @@ void Completion::send_whole() {
                     .logprobs = std::move(choice.logprobs),
                     .semfuse = std::move(choice.explanations)});
   }
-  exchange_->send({.body = completion_json(head_, list, usage).dump()});
+  exchange_->send({.body = completion_json(head_, list, usage()).dump()});
 }
 
 void Completion::set_knobs(const std::vector<KnobSetting>& knobs, std::optional<double> guidance) {
@@ -400,12 +400,7 @@ void Completion::expire() {
     if (failed_ || over_) return;
     failed_ = true;
     const ApiError error(504, "the text was not complete in time; ask for fewer tokens, or later", "", "timeout");
-    if (streaming_) {
-      exchange_->write(CompletionEvents::error(error.json()));
-      exchange_->end();
-    } else {
-      exchange_->send({.status = error.status(), .body = error.json().dump()});
-    }
+    send_error(error);
   }
   cancel_texts();
 }

@@ -15,6 +15,7 @@
 #include "serve/http_exchange.h"
 #include "serve/metrics.h"
 #include "serve/served_model.h"
+#include "wire/api_error.h"
 #include "wire/completion_answer.h"
 #include "wire/completion_request.h"
 #include "wire/stop_text.h"
@@ -78,9 +79,10 @@ class Completion : public std::enable_shared_from_this<Completion> {
   bool on_token(std::size_t index, const GeneratedToken& token);
   void on_text_end(std::size_t index, const Generation& generation);
   void begin_stream();
-  void send_piece(std::size_t index, std::string_view text, std::string_view finish_reason, const TokenLogprob* logprob,
-                  const Json* semfuse);
+  void send_piece(std::size_t index, std::string_view text, const TokenLogprob* logprob, const Json* semfuse);
+  void send_error(const ApiError& error);
   void send_whole();
+  Usage usage() const;
   void finish();
   Json explanation(Choice& choice, const GeneratedToken& token, const std::string& bytes) const;
 

@@ -38,11 +38,12 @@ class HttpExchange {
   // The whole answer.
   virtual void send(HttpAnswer answer) = 0;
 
-  // An answer whose length is not known: begin (its body is ignored), then any number of pieces, then the end. Pieces
-  // are kept until the client has read them; a client that leaves too many of them unread is cut off.
+  // An answer whose length is not known: begin (its body is ignored; the head goes out with the first piece), then any
+  // number of pieces, then the last one, which may be empty. Pieces are kept until the client has read them; a client
+  // that leaves too many of them unread is cut off.
   virtual void begin(HttpAnswer head) = 0;
   virtual void write(std::string_view piece) = 0;
-  virtual void end() = 0;
+  virtual void end(std::string_view last_piece) = 0;
 
   // What to do if the client goes away before the answer has ended; called once, at once if it has gone.
   virtual void on_gone(std::function<void()> callback) = 0;

@@ -43,9 +43,8 @@ std::string_view view(beast::string_view text) {
 class Connection;
 
 // Pieces that follow the last ones sooner than this wait for others: no reader sees the difference, and a busy server
-// writes less often. Head, first token and end of an answer never wait.
-constexpr std::chrono::milliseconds kPause(4);
-constexpr std::size_t kPromptWrites = 2;
+// writes less often. Head and first token, and the end of an answer never wait.
+constexpr std::chrono::milliseconds kPause(8);
 
 // What all connections share; used on the server's thread but for the count.
 struct Shared {
@@ -64,6 +63,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Connection(Shared& shared, tcp::socket socket) : shared_(shared), stream_(std::move(socket)) {
     error_code ignored;
     stream_.socket().set_option(tcp::no_delay(true), ignored);
+    stream_.socket().non_blocking(true, ignored);
     const auto end = stream_.socket().remote_endpoint(ignored);
     client_ = ignored ? "" : end.address().to_string();
     shared_.connections.insert(this);
@@ -86,7 +86,6 @@ class Connection : public std::enable_shared_from_this<Connection> {
   }
   void end_pause() {
     pausing_ = false;
-    may_write_at_ = {};
     flush();
   }
 
@@ -102,7 +101,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void watch();
   void flush();
   void pause();
+  // As much as the client takes at once, and the rest when it takes more.
   void write();
+  void written();
   void next();
   void let_client_read();
 
@@ -115,8 +116,6 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::string writing_;
   bool is_writing_ = false;
   bool pausing_ = false;
-  std::size_t num_writes_ = 0;  // Of this answer.
-  std::chrono::steady_clock::time_point may_write_at_;
   bool watching_ = false;
   bool keep_ = false;
   bool last_ = false;
@@ -176,7 +175,6 @@ void Connection::read_body() {
 
 void Connection::begin_answer(AnswerBytes::Form form) {
   form.most_unread = shared_.limits.unread_bytes;
-  num_writes_ = 0;
   const auto self = shared_from_this();
   exchange_ = std::make_shared<AnswerBytes>(
       form, [self] { asio::post(self->shared_.context, [self] { self->flush(); }); },
@@ -236,10 +234,7 @@ void Connection::watch() {
 
 void Connection::flush() {
   if (is_writing_ || !exchange_) return;
-  if (!exchange_->has_ended()) {
-    if (pausing_) return;
-    if (num_writes_ >= kPromptWrites && std::chrono::steady_clock::now() < may_write_at_) return pause();
-  }
+  if (pausing_ && !exchange_->has_ended()) return;
   AnswerBytes::Output output = exchange_->take();
   writing_ = std::move(output.bytes);
   last_ = output.last;
@@ -248,11 +243,14 @@ void Connection::flush() {
     if (last_) next();
     return;
   }
+  if (!last_) pause();
   write();
 }
 
-// All that pause do so until the same moment, which costs one timer.
+// After each write but the last: who writes pieces meanwhile wakes nobody. All that pause do so until the same moment,
+// which costs one timer.
 void Connection::pause() {
+  if (pausing_) return;
   pausing_ = true;
   if (shared_.pausing.empty()) {
     shared_.end_of_pause.expires_after(kPause);
@@ -266,16 +264,23 @@ void Connection::pause() {
 }
 
 void Connection::write() {
+  error_code error;
+  const std::size_t size = stream_.socket().send(asio::buffer(writing_), 0, error);
+  if (error && error != asio::error::would_block) return close();
+  if (size == writing_.size()) return written();
   is_writing_ = true;
-  ++num_writes_;
-  may_write_at_ = std::chrono::steady_clock::now() + kPause;
   stream_.expires_after(shared_.limits.write);
-  asio::async_write(stream_, asio::buffer(writing_), [self = shared_from_this()](error_code error, std::size_t) {
-    self->is_writing_ = false;
-    if (error) return self->close();
-    if (self->last_) return self->next();
-    self->flush();
-  });
+  asio::async_write(stream_, asio::buffer(writing_) + size,
+                    [self = shared_from_this()](error_code failed, std::size_t) {
+                      self->is_writing_ = false;
+                      if (failed) return self->close();
+                      self->written();
+                    });
+}
+
+void Connection::written() {
+  if (last_) return next();
+  flush();
 }
 
 void Connection::next() {

@@ -82,9 +82,9 @@ std::optional<RequestFields> RequestFields::object(const std::string& name) {
 }
 
 void RequestFields::refuse_others() const {
-  const std::vector<std::string> known(known_.begin(), known_.end());
   for (const auto& [name, value] : object_.items()) {
     if (known_.contains(name)) continue;
+    const std::vector<std::string> known(known_.begin(), known_.end());
     const std::string_view within = std::string_view(prefix_).substr(0, prefix_.empty() ? 0 : prefix_.size() - 1);
     throw ApiError(400,
                    fmt::format("{}{}{} is unknown to this server{}; leave it out", within, within.empty() ? "" : ": ",
