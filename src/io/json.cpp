@@ -21,7 +21,7 @@ using nlohmann::json;
   const auto line = 1 + std::count(before.begin(), before.end(), '\n');
   const std::size_t newline = before.rfind('\n');
   const std::size_t column = 1 + (newline == before.npos ? before.size() : before.size() - newline - 1);
-  throw Error(fmt::format("{}:{}:{}: {}; mend the JSON or write the file anew", origin, line, column, what));
+  throw Error(fmt::format("{}:{}:{}: {}; mend it or write it anew", origin, line, column, what));
 }
 
 // Builds the value of a text while it is read. The library's own parser with a callback looks through the members of an
@@ -56,7 +56,7 @@ class ValueBuilder : public nlohmann::json_sax<json> {
     if (const auto* syntax = dynamic_cast<const json::parse_error*>(&error)) {
       fail_at(text_, syntax->byte == 0 ? 0 : syntax->byte - 1, origin_, "not valid JSON");
     }
-    throw Error(fmt::format("{}: JSON with a number out of range; write the file anew", origin_));
+    throw Error(fmt::format("{}: JSON with a number out of range; write it anew", origin_));
   }
 
  private:
@@ -73,7 +73,7 @@ class ValueBuilder : public nlohmann::json_sax<json> {
   }
   bool open(json value) {
     if (open_.size() >= max_depth_) {
-      throw Error(fmt::format("{}: JSON nests deeper than {}; write the file anew", origin_, max_depth_));
+      throw Error(fmt::format("{}: JSON nests deeper than {}; write it anew", origin_, max_depth_));
     }
     open_.push_back(&place(std::move(value)));
     return true;

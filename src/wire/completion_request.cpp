@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <charconv>
 #include <limits>
 
@@ -81,6 +83,8 @@ std::string read_content(const RequestFields& fields, const nlohmann::json& cont
   return text;
 }
 
+constexpr std::array<std::string_view, 6> kRoles = {"system", "developer", "user", "assistant", "tool", "function"};
+
 // The model goes on with what the user said last.
 void read_messages(RequestFields& fields, CompletionRequest& request) {
   const nlohmann::json* const messages = fields.find("messages");
@@ -92,8 +96,13 @@ void read_messages(RequestFields& fields, CompletionRequest& request) {
     if (!message.is_object() || !message.contains("role") || !message["role"].is_string()) {
       fields.refuse("messages", "every message needs a role");
     }
+    const auto& role = message["role"].get_ref<const std::string&>();
+    if (std::ranges::find(kRoles, role) == kRoles.end()) {
+      fields.refuse("messages",
+                    fmt::format("there is no role {}; choose of {}", quoted_text(role), fmt::join(kRoles, ", ")));
+    }
     const std::string text = read_content(fields, message.value("content", nlohmann::json()));
-    if (message["role"] == "user") prompt.text = text;
+    if (role == "user") prompt.text = text;
   }
   request.prompts.push_back(std::move(prompt));
 }

@@ -85,10 +85,11 @@ void RequestFields::refuse_others() const {
   for (const auto& [name, value] : object_.items()) {
     if (known_.contains(name)) continue;
     const std::vector<std::string> known(known_.begin(), known_.end());
+    const std::string meant = did_you_mean(name, known);
     const std::string_view within = std::string_view(prefix_).substr(0, prefix_.empty() ? 0 : prefix_.size() - 1);
     throw ApiError(400,
-                   fmt::format("{}{}{} is unknown to this server{}; leave it out", within, within.empty() ? "" : ": ",
-                               quoted_text(name), did_you_mean(name, known)),
+                   fmt::format("{}{}{} is unknown to this server{}", within, within.empty() ? "" : ": ",
+                               quoted_text(name), meant.empty() ? "; leave it out" : meant),
                    prefix_ + name);
   }
 }

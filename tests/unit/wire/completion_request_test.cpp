@@ -87,6 +87,11 @@ TEST(CompletionRequest, AChatGoesOnWithTheLastUserMessage) {
   EXPECT_EQ(request.logprobs, 4U);
 }
 
+TEST(CompletionRequest, RefusesRolesThatNobodyHas) {
+  EXPECT_THAT(refusal(R"({"messages":[{"role":"alien","content":"a"}]})", true),
+              HasSubstr("messages|messages: there is no role \"alien\"; choose of system, "));
+}
+
 TEST(CompletionRequest, ReadsResponseFormats) {
   EXPECT_EQ(parse_completion_request(R"({"response_format":{"type":"json_object"}})", false).language.grammar, "json");
   EXPECT_EQ(
