@@ -23,6 +23,7 @@ namespace semfuse {
 namespace {
 
 constexpr std::chrono::seconds kPatience(10);  // For what is under way when the server is to end.
+constexpr std::chrono::seconds kFarewell(1);   // For clients to read that it ended.
 
 struct ServeFlags {
   std::vector<std::string> models;
@@ -124,11 +125,16 @@ int serve(const ServeFlags& options) {
       if (number == SIGTERM || number == SIGINT) break;
     }
     server.close_when_answered();
-    const auto deadline = std::chrono::steady_clock::now() + kPatience;
-    while (!server.is_idle() && std::chrono::steady_clock::now() < deadline) {
-      const int number = next_signal(signals, std::chrono::milliseconds(20));
-      if (number == SIGTERM || number == SIGINT) ::_exit(0);
-    }
+    const auto wait_until_idle = [&](std::chrono::seconds patience) {
+      const auto deadline = std::chrono::steady_clock::now() + patience;
+      while (!server.is_idle() && std::chrono::steady_clock::now() < deadline) {
+        const int number = next_signal(signals, std::chrono::milliseconds(20));
+        if (number == SIGTERM || number == SIGINT) ::_exit(0);
+      }
+    };
+    wait_until_idle(kPatience);
+    server.end_completions();
+    wait_until_idle(kFarewell);
   } catch (...) {
     end();
     throw;

@@ -46,6 +46,9 @@ bool Access::is_allowed(std::string_view origin) const {
 
 void Access::check_origin(const HttpRequest& request) const {
   const std::string_view host = request.header("host");
+  if (std::ranges::count(request.headers, "host", &HttpHeaders::value_type::first) > 1) {
+    throw ApiError(400, "the request has two Host headers; send one");
+  }
   if (options_.keys.empty() && !is_own_host(host)) {
     throw ApiError(
         403, fmt::format("the host {} is not this server; use its address, or start it with a key", quoted_text(host)));

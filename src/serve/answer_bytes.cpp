@@ -36,7 +36,9 @@ std::string_view reason_of(unsigned status) {
 std::string AnswerBytes::head_of(const HttpAnswer& answer, std::optional<std::size_t> length) const {
   std::string head = fmt::format("HTTP/1.1 {} {}\r\n", answer.status, reason_of(answer.status));
   if (!answer.content_type.empty()) head += fmt::format("Content-Type: {}\r\n", answer.content_type);
-  if (length) {
+  if (answer.status == 204) {
+    // Has no body, and says no length.
+  } else if (length) {
     head += fmt::format("Content-Length: {}\r\n", *length);
   } else if (form_.chunks) {
     head += "Transfer-Encoding: chunked\r\n";

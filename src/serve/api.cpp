@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <random>
 
 #include "core/lower_case.h"
@@ -81,6 +82,7 @@ void check_body(const HttpRequest& request) {
 
 constexpr std::string_view kCompletions = "/v1/completions";
 constexpr std::string_view kChatCompletions = "/v1/chat/completions";
+constexpr std::string_view kModel = "/v1/models/";
 
 // "/v1/completions/ID/knobs" is "ID/knobs"; empty if it is another path.
 std::string_view after_completions(std::string_view path) {
@@ -88,6 +90,38 @@ std::string_view after_completions(std::string_view path) {
     if (path.starts_with(base) && path.substr(base.size()).starts_with('/')) return path.substr(base.size() + 1);
   }
   return {};
+}
+
+bool is_model(std::string_view path) {
+  return path.starts_with(kModel) && path.size() > kModel.size();
+}
+
+// "POST"; empty if there is nothing at the path.
+std::string_view methods_of(std::string_view path) {
+  static constexpr std::array<std::string_view, 8> kPosted = {kCompletions,   kChatCompletions,   "/v1/tokenize",
+                                                              "/tokenize",    "/v1/detokenize",   "/detokenize",
+                                                              "/v1/features", "/v1/grammar/check"};
+  static constexpr std::array<std::string_view, 4> kGot = {"/v1/models", "/health", "/metrics", "/tokenizer_info"};
+  const std::string_view rest = after_completions(path);
+  if (rest.ends_with("/knobs") || std::ranges::find(kPosted, path) != kPosted.end()) return "POST";
+  if (!rest.empty() && rest.find('/') == rest.npos) return "DELETE";
+  const bool is_got = std::ranges::find(kGot, path) != kGot.end() || is_model(path);
+  return is_got || page_answer(path).status != 404 ? "GET, HEAD" : "";
+}
+
+ApiError not_answered(const HttpRequest& request) {
+  const std::string_view methods = methods_of(request.path);
+  if (methods.empty()) return {404, fmt::format("there is nothing at {}", quoted_text(request.path))};
+  return {405, fmt::format("{} is not a method of this path; use {}", quoted_text(request.method), methods)};
+}
+
+// Of a model that does not know a word of it.
+std::vector<TokenId> encoded(const ServedModel& model, const std::string& text) {
+  try {
+    return model.model().encode(text);
+  } catch (const Error& error) {
+    throw ApiError(400, fmt::format("text: {}", error.what()), "text");
+  }
 }
 
 }  // namespace
@@ -100,14 +134,7 @@ Api::Api(ModelRegistry& models, ApiOptions options)
 
 Api::~Api() {
   later_.reset();
-  std::vector<std::shared_ptr<Completion>> left;
-  {
-    const std::lock_guard lock(mutex_);
-    for (const auto& [id, weak] : completions_) {
-      if (auto completion = weak.lock()) left.push_back(std::move(completion));
-    }
-  }
-  for (const auto& completion : left) completion->cancel();
+  for (const auto& completion : completions()) completion->cancel();
   models_.wait();
 }
 
@@ -146,7 +173,9 @@ void Api::handle(const HttpRequest& request, const std::shared_ptr<HttpExchange>
     exchange->send(answer(request));
   } catch (const ApiError& error) {
     if (error.status() == 401 || error.status() == 429) metrics_.count_refused(error.status() == 429);
-    exchange->send(error_answer(error));
+    HttpAnswer refused = error_answer(error);
+    if (error.status() == 405) refused.headers.emplace_back("Allow", methods_of(request.path));
+    exchange->send(std::move(refused));
   } catch (const Error& error) {
     exchange->send(error_answer(ApiError(400, error.what())));
   } catch (const std::exception&) {
@@ -163,7 +192,7 @@ HttpAnswer Api::answer(const HttpRequest& request) {
     const std::string_view id = after_completions(request.path);
     if (!id.empty() && id.find('/') == id.npos) return end_completion(id);
   }
-  throw ApiError(405, fmt::format("{} is not a method of this path", quoted_text(request.method)));
+  throw not_answered(request);
 }
 
 HttpAnswer Api::answer_get(const HttpRequest& request) {
@@ -177,9 +206,7 @@ HttpAnswer Api::answer_get(const HttpRequest& request) {
     for (const auto& model : models_.all()) list.push_back(model->description());
     return {.body = Json{{"object", "list"}, {"data", std::move(list)}}.dump()};
   }
-  constexpr std::string_view kModel = "/v1/models/";
-  if (path.starts_with(kModel))
-    return {.body = models_.find(std::string_view(path).substr(kModel.size()))->description().dump()};
+  if (is_model(path)) return {.body = models_.find(std::string_view(path).substr(kModel.size()))->description().dump()};
   if (path == "/metrics") return {.body = metrics_text(), .content_type = "text/plain; version=0.0.4; charset=utf-8"};
   if (path == "/tokenizer_info") {
     const std::shared_ptr<ServedModel> model = models_.find("");
@@ -189,7 +216,7 @@ HttpAnswer Api::answer_get(const HttpRequest& request) {
                          {"vocab_size", model->model().vocabulary().size()}}
                         .dump()};
   }
-  throw ApiError(404, fmt::format("there is nothing at {}", quoted_text(path)));
+  throw not_answered(request);
 }
 
 HttpAnswer Api::answer_post(const HttpRequest& request) {
@@ -200,7 +227,7 @@ HttpAnswer Api::answer_post(const HttpRequest& request) {
   if (path == "/v1/features") return {.body = features(request.body).dump()};
   const std::string_view rest = after_completions(path);
   if (rest.ends_with("/knobs")) return change_knobs(rest.substr(0, rest.size() - 6), request.body);
-  throw ApiError(404, fmt::format("there is nothing at {}", quoted_text(path)));
+  throw not_answered(request);
 }
 
 bool Api::begin_completion(const HttpRequest& http, const std::shared_ptr<HttpExchange>& exchange) {
@@ -328,7 +355,7 @@ Json Api::tokenize(const std::string& body) const {
     const std::string& name = model->model().vocabulary().word(id);
     if (request.text == name) return {{"tokens", Json::array({id})}, {"count", 1}, {"pieces", Json::array({name})}};
   }
-  const std::vector<TokenId> ids = model->model().encode(request.text);
+  const std::vector<TokenId> ids = encoded(*model, request.text);
   Json pieces = Json::array();
   for (std::size_t i = 0; i < ids.size(); ++i) pieces.push_back(model->surface(ids[i], i == 0));
   return {{"tokens", ids}, {"count", ids.size()}, {"pieces", std::move(pieces)}};
@@ -350,7 +377,7 @@ Json Api::detokenize(const std::string& body) const {
 Json Api::features(const std::string& body) const {
   const TextRequest request = parse_text_request(body);
   const std::shared_ptr<ServedModel> model = models_.find(request.model);
-  const std::vector<TokenId> ids = model->model().encode(request.text);
+  const std::vector<TokenId> ids = encoded(*model, request.text);
   const TokenFeatures& known = ModelAccess::features(model->model());
   const FeatureMatrix rows = known.text_rows(ids);
   Json tokens = Json::array();
@@ -372,6 +399,15 @@ std::string Api::metrics_text() const {
   return metrics_.text(now);
 }
 
+std::vector<std::shared_ptr<Completion>> Api::completions() const {
+  std::vector<std::shared_ptr<Completion>> all;
+  const std::lock_guard lock(mutex_);
+  for (const auto& [id, weak] : completions_) {
+    if (auto completion = weak.lock()) all.push_back(std::move(completion));
+  }
+  return all;
+}
+
 std::size_t Api::num_completions() const {
   const std::lock_guard lock(mutex_);
   return completions_.size();
@@ -380,16 +416,16 @@ std::size_t Api::num_completions() const {
 void Api::tick(std::size_t num_connections) {
   num_connections_ = num_connections;
   const auto now = Completion::Clock::now();
-  std::vector<std::shared_ptr<Completion>> late;
-  {
-    const std::lock_guard lock(mutex_);
-    for (const auto& [id, weak] : completions_) {
-      auto completion = weak.lock();
-      if (completion && completion->deadline() < now) late.push_back(std::move(completion));
-    }
+  const ApiError late(504, "the text was not complete in time; ask for fewer tokens, or later", "", "timeout");
+  for (const auto& completion : completions()) {
+    if (completion->deadline() < now) completion->fail(late);
   }
-  for (const auto& completion : late) completion->expire();
   models_.forget_unused();
+}
+
+void Api::end_completions() {
+  const ApiError ending(503, "the server is ending; ask again when it is back", "", "ending");
+  for (const auto& completion : completions()) completion->fail(ending);
 }
 
 }  // namespace semfuse

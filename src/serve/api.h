@@ -9,6 +9,7 @@
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "serve/access.h"
 #include "serve/completion.h"
@@ -44,8 +45,12 @@ class Api {
   // To be called a few times a second: ends what has taken too long.
   void tick(std::size_t num_connections);
 
-  // Requests that are being answered. May be called from any thread.
+  // These may be called from any thread.
+
+  // Requests that are being answered.
   std::size_t num_completions() const;
+  // Ends them where they are: the server cannot wait any longer.
+  void end_completions();
 
  private:
   HttpAnswer answer(const HttpRequest& request);
@@ -56,6 +61,7 @@ class Api {
   bool begin_grammar_check(const HttpRequest& request, const std::shared_ptr<HttpExchange>& exchange);
   void do_later(const std::shared_ptr<HttpExchange>& exchange, std::function<void()> task);
   std::shared_ptr<Completion> find_completion(std::string_view id) const;
+  std::vector<std::shared_ptr<Completion>> completions() const;
   HttpAnswer change_knobs(std::string_view id, const std::string& body);
   HttpAnswer end_completion(std::string_view id);
   Json features(const std::string& body) const;

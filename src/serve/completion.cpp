@@ -83,6 +83,10 @@ GenerationRequest Completion::generation_request(const CompletionRequest::Prompt
                    "prompt", "context_length_exceeded");
   }
   if (request_.max_tokens) {
+    if (prompt_tokens + *request_.max_tokens == 0) {
+      throw ApiError(400, "max_tokens: 0 after a prompt of no tokens leaves nothing to write; ask for 1 or more",
+                     "max_tokens");
+    }
     request.max_tokens = prompt_tokens + *request_.max_tokens;
     if (request.max_tokens > context) {
       throw ApiError(400,
@@ -100,6 +104,11 @@ GenerationRequest Completion::generation_request(const CompletionRequest::Prompt
 void Completion::start(std::shared_ptr<const CompiledGrammar> grammar) {
   grammar_ = std::move(grammar);
   knobs_ = knob_settings(model_->knobs(), request_.knobs);
+  const std::size_t vocab_size = model_->model().vocabulary().size();
+  for (const auto& [id, bias] : request_.logit_bias) {
+    if (static_cast<std::size_t>(id) < vocab_size) continue;
+    throw ApiError(400, fmt::format("logit_bias: {} is no token; ids are below {}", id, vocab_size), "logit_bias");
+  }
   if (!request_.logit_bias.empty()) rules_.push_back(std::make_shared<BiasRule>(request_.logit_bias));
   if (request_.min_p > 0.0) rules_.push_back(std::make_shared<MinPRule>(request_.min_p));
   std::vector<GenerationRequest> requests;
@@ -394,12 +403,11 @@ void Completion::cancel_texts() {
   for (const GenerationSession::Ticket ticket : tickets) model_->session().cancel(ticket);
 }
 
-void Completion::expire() {
+void Completion::fail(const ApiError& error) {
   {
     const std::lock_guard lock(mutex_);
     if (failed_ || over_) return;
     failed_ = true;
-    const ApiError error(504, "the text was not complete in time; ask for fewer tokens, or later", "", "timeout");
     send_error(error);
   }
   cancel_texts();

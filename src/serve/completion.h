@@ -46,8 +46,8 @@ class Completion : public std::enable_shared_from_this<Completion> {
   void set_knobs(const std::vector<KnobSetting>& knobs, std::optional<double> guidance);
   // Ends its texts where they are; the answer says so as if they had ended.
   void cancel();
-  // The same, and the answer is an error.
-  void expire();
+  // The same, and the answer is the error.
+  void fail(const ApiError& error);
 
  private:
   struct Choice {

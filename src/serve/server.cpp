@@ -41,6 +41,10 @@ void Server::close_when_answered() {
   http_->close_when_answered();
 }
 
+void Server::end_completions() {
+  api_.end_completions();
+}
+
 bool Server::is_idle() const {
   return api_.num_completions() == 0 && http_->num_connections() == 0;
 }

@@ -44,6 +44,8 @@ class Server {
   void reload();
   // Takes no more requests; those that are being answered go on.
   void close_when_answered();
+  // Answers what is under way with an error.
+  void end_completions();
   bool is_idle() const;  // Nothing is being answered, and no connection is left.
   void stop();
 

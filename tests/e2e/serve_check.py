@@ -202,15 +202,30 @@ class Api(unittest.TestCase):
     def test_errors(self):
         for body, param in [({"prompt": "zzz"}, "prompt"), ({"knobs": {"x": 1}}, "knobs.x"), ({"knobs": {"polarity": 7}}, "knobs.polarity"),
                             ({"max_tokens": 10 ** 6}, "max_tokens"), ({"temprature": 1}, "temprature"), ({"grammar": "root ::= ("}, "grammar"),
-                            ({"frequency_penalty": 1}, "frequency_penalty"), ({"n": 1000}, "n")]:
+                            ({"frequency_penalty": 1}, "frequency_penalty"), ({"n": 1000}, "n"), ({"max_tokens": 0}, "max_tokens"), ({"logit_bias": {"999999": 1}}, "logit_bias")]:
             for stream in [False, True]:
                 status, answer = self.server.post("/v1/completions", {**body, "stream": stream})
                 self.assertEqual((status, answer["error"]["param"]), (400, param), answer)
                 self.assertEqual(set(answer["error"]), {"message", "type", "param", "code"})
         self.assertEqual(self.server.post("/v1/completions", {"model": "other"})[0], 404)
-        self.assertEqual(self.server.ask("PUT", "/v1/completions", {})[0], 405)
-        self.assertEqual(self.server.ask("GET", "/nothing")[0], 404)
         self.assertEqual(self.server.post("/v1/completions/cmpl-none/knobs", {"knobs": {}})[0], 404)
+        for path in ["/v1/tokenize", "/v1/features"]:
+            self.assertEqual(self.server.post(path, {"text": "zzz"})[1]["error"]["param"], "text")
+        message = self.server.post("/v1/completions", {"knob": {}})[1]["error"]["message"]
+        self.assertTrue(message.endswith('did you mean "knobs"?'), message)
+        # One that speaks of a request, not of a file.
+        self.assertNotIn("file", self.server.post("/v1/completions", "{")[1]["error"]["message"])
+
+    def test_methods_and_paths(self):
+        for method, path, allowed in [("PUT", "/v1/completions", "POST"), ("GET", "/v1/completions", "POST"), ("GET", "/v1/grammar/check", "POST"), ("POST", "/v1/models", "GET, HEAD"),
+                                      ("DELETE", "/", "GET, HEAD"), ("GET", "/v1/completions/cmpl-none", "DELETE"), ("GET", "/v1/completions/cmpl-none/knobs", "POST")]:
+            status, headers, _ = self.server.ask(method, path, {})
+            self.assertEqual((status, headers["Allow"]), (405, allowed), f"{method} {path}")
+        for method, path in [("GET", "/nothing"), ("PUT", "/nothing"), ("POST", "/nothing"), ("GET", "/v1/models/"), ("GET", "/v1/models/none")]:
+            self.assertEqual(self.server.ask(method, path, {})[0], 404, f"{method} {path}")
+        # RFC 9110: an answer without content says no length. RFC 9112: one Host.
+        self.assertNotIn("Content-Length", self.server.ask("OPTIONS", "/v1/models")[1])
+        self.assertTrue(self.server.raw(b"GET /health HTTP/1.1\r\nHost: localhost\r\nHost: evil.example\r\nConnection: close\r\n\r\n").startswith(b"HTTP/1.1 400 "))
 
     def test_page(self):
         status, headers, page = self.server.ask("GET", "/")
