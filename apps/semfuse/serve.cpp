@@ -66,6 +66,7 @@ ServerOptions server_options(const ServeFlags& options) {
   server.api.timeout =
       std::chrono::seconds(parse_whole_number("--timeout", options.timeout, 1, 24 * 3600).value_or(120));
   server.api.access.host = options.host;
+  for (const std::string& origin : options.cors) check_origin_name(origin);
   server.api.access.origins = options.cors;
   if (options.key_file) server.api.access.keys = parse_keys(read_text(*options.key_file, 1 << 20), *options.key_file);
   if (options.key_file && options.no_key) throw Error("--no-key and --api-key-file exclude each other; leave one out");

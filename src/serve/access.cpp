@@ -83,6 +83,18 @@ HttpHeaders Access::cors_headers(const HttpRequest& request) const {
   return {{"Access-Control-Allow-Origin", std::string(origin)}, {"Vary", "Origin"}};
 }
 
+void check_origin_name(std::string_view origin) {
+  const std::size_t scheme = origin.find("://");
+  const std::string_view host = scheme == origin.npos ? std::string_view() : origin.substr(scheme + 3);
+  const bool good =
+      scheme != 0 && !host.empty() && host.find_first_of("/?#@* ") == host.npos && lower_case(origin) == origin;
+  if (good || origin == "*") return;
+  throw Error(
+      fmt::format("--cors {}: no page has that origin; write it as https://example.org, in lower case and "
+                  "without a path, or * for all",
+                  quoted_text(origin)));
+}
+
 std::vector<std::string> parse_keys(std::string_view text, std::string_view origin) {
   std::vector<std::string> keys;
   text = without_byte_order_mark(text);

@@ -42,6 +42,9 @@ class Access {
 // Whether two texts are equal, in a time that depends on their lengths alone.
 bool equal_in_constant_time(std::string_view a, std::string_view b);
 
+// Throws Error unless it is "*" or what browsers send of a page: a scheme and a host in lower case, perhaps a port.
+void check_origin_name(std::string_view origin);
+
 // One key a line; empty lines and those that begin with # are passed over. Throws Error if there is none.
 std::vector<std::string> parse_keys(std::string_view text, std::string_view origin);
 

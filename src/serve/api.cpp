@@ -162,10 +162,12 @@ void Api::handle(const HttpRequest& request, const std::shared_ptr<HttpExchange>
   try {
     access_.check_origin(request);
     if (request.method == "OPTIONS") {
+      const std::string asked(request.header("access-control-request-headers"));  // Clients have many of their own.
       exchange->send({.status = 204,
                       .content_type = "",
                       .headers = {{"Access-Control-Allow-Methods", "GET, POST, DELETE, OPTIONS"},
-                                  {"Access-Control-Allow-Headers", "Authorization, Content-Type, X-Api-Key"},
+                                  {"Access-Control-Allow-Headers",
+                                   asked.empty() ? "Authorization, Content-Type, X-Api-Key" : asked},
                                   {"Access-Control-Max-Age", "600"}}});
       return;
     }

@@ -417,6 +417,7 @@ class Start(unittest.TestCase):
         self.assertIn("--api-key-file", self.refused(RUN, "--host", "0.0.0.0"))
         self.assertIn("nowhere", self.refused(pathlib.Path(FOLDER.name) / "nowhere"))
         self.assertIn("--port", self.refused(RUN, "--port", "70000"))
+        self.assertIn("https://", self.refused(RUN, "--cors", "example.org"))
         with Server(BIN_DIR, [RUN]) as server:
             self.assertIn("cannot listen", self.refused(RUN, "--port", str(server.port)))
 
@@ -433,8 +434,10 @@ class Start(unittest.TestCase):
             self.assertEqual(server.ask("DELETE", "/v1/completions/x")[0], 401)
             for path in ["/", "/health"]:
                 self.assertEqual(server.ask("GET", path)[0], 200)
-            status, headers, _ = server.ask("OPTIONS", "/v1/completions", Origin="https://page.example")
+            # The client of OpenAI for browsers sends headers of its own.
+            status, headers, _ = server.ask("OPTIONS", "/v1/completions", Origin="https://page.example", **{"Access-Control-Request-Headers": "authorization,x-stainless-os"})
             self.assertEqual((status, headers["Access-Control-Allow-Origin"]), (204, "https://page.example"))
+            self.assertEqual(headers["Access-Control-Allow-Headers"], "authorization,x-stainless-os")
             self.assertEqual(server.ask("OPTIONS", "/v1/completions", Origin="https://other.example")[0], 403)
             self.assertEqual(server.stop(), 0)
             server.log.seek(0)

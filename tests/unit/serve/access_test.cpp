@@ -62,6 +62,14 @@ TEST(Access, PagesElsewhereNeedLeave) {
   EXPECT_TRUE(access.cors_headers(from({{"origin", "https://evil.example"}})).empty());
 }
 
+TEST(Access, OriginsAreThoseThatBrowsersSend) {
+  for (const char* const good : {"*", "https://good.example", "http://localhost:3000", "http://[::1]:8080"})
+    EXPECT_NO_THROW(check_origin_name(good)) << good;
+  for (const char* const bad : {"", "good.example", "https://", "://x", "https://good.example/", "https://Good.example",
+                                "https://*.example", "null"})
+    EXPECT_THROW(check_origin_name(bad), Error) << bad;
+}
+
 TEST(Access, KeyFilesHaveOneALine) {
   EXPECT_THAT(parse_keys("# mine\n one \r\n\ntwo", "keys"), testing::ElementsAre("one", "two"));
   EXPECT_THROW(parse_keys("# none\n", "keys"), Error);
