@@ -24,7 +24,7 @@ function stages_of(piece) {
 function bar(label, value, text, kind = "") {
   const fill = make("span", { class: "bar-fill" });
   set_property(fill, "--value", clamped(Math.abs(value), 0, 1));
-  return make("li", { class: `bar ${kind}` }, make("span", { class: "bar-label" }, label), make("span", { class: "bar-track" }, fill), make("span", { class: "bar-value" }, text));
+  return make("li", { class: `bar ${kind}` }, make("span", { class: "bar-label", title: label }, label), make("span", { class: "bar-track" }, fill), make("span", { class: "bar-value" }, text));
 }
 
 function column(title, list, empty, note) {

@@ -215,7 +215,7 @@ async function play() {
 async function generate() {
   if (!state.hold) state.seed = random_seed();
   const begun = await play();
-  const text = [...by_id("text-0").querySelectorAll(".sentence")].at(-1)?.textContent.trim();
+  const text = sides[0].view.last_text;
   if (text) history_view.add(text, begun);
 }
 

@@ -24,6 +24,11 @@ export function tint_of(explained, tint) {
   return Number.isFinite(value) ? clamped(value, -1, 1) : 0;
 }
 
+// Without the marks in it.
+function text_of(sentence) {
+  return [...sentence.childNodes].filter((node) => !node.classList?.contains("turn")).map((node) => node.textContent).join("").trim();
+}
+
 export class TextView {
   // `log` hears each finished sentence as a whole; `on_word` gets the word pointed at, and whether it is to stay.
   constructor(container, log, on_word) {
@@ -81,7 +86,7 @@ export class TextView {
     const last = this.sentence_.lastElementChild;
     const mark = last?.classList.contains("turn") ? last : make("span", { class: "turn", "aria-hidden": "true" });
     mark.textContent = label;
-    if (mark !== last) this.sentence_.append(" ", mark);
+    if (mark !== last) this.sentence_.append(mark);
   }
 
   // `whole` is false of a sentence that was broken off.
@@ -89,12 +94,16 @@ export class TextView {
     if (this.sentence_ === null) return;
     this.sentence_.classList.remove("writing");
     this.sentence_.classList.toggle("broken", !whole);
-    const words = [...this.sentence_.childNodes].filter((node) => !node.classList?.contains("turn"));
-    const text = words.map((node) => node.textContent).join("").trim();
+    const text = text_of(this.sentence_);
     if (text === "") this.sentence_.remove();
     else this.log_.append(make("p", {}, text));
     while (this.log_.childElementCount > 3) this.log_.firstElementChild.remove();
     this.sentence_ = null;
+  }
+
+  get last_text() {
+    const last = this.container_.querySelector(".sentence:last-child");
+    return last === null ? "" : text_of(last);
   }
 
   // Points at the word that has most to tell, for readers who have not pointed at any.

@@ -56,8 +56,12 @@ def look(browser, source, origin, where):
     idle(browser)
     browser.click("#text-0 .sentence:last-child > .word:nth-of-type(2)")
     ask(browser, source, f"{where}, a word explained")
-    browser.run("for (const part of document.querySelectorAll('details')) part.open = true;"
-                "const choice = document.querySelector('#grammar [data-part=choice]'); choice.value = 'own'; choice.dispatchEvent(new Event('change'))")
+    choose = "const choice = document.querySelector('#grammar [data-part=choice]'); choice.value = arguments[0]; choice.dispatchEvent(new Event('change'))"
+    browser.run("for (const part of document.querySelectorAll('details')) part.open = true;" + choose, "built-in two-clause")
+    browser.wait("document.querySelector('#grammar-text').value.includes('root')", "the built-in grammar can be read")
+    idle(browser)
+    ask(browser, source, f"{where}, a built-in grammar")
+    browser.run(choose, "own")
     browser.press("#grammar-text", "root ::= (")
     browser.wait("document.querySelector('#grammar mark')", "the grammar's error is marked")
     browser.run("document.querySelector('#compare').click()")

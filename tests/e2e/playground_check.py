@@ -124,6 +124,9 @@ def check_turn(browser):
     expect(after.startswith(before) and len(after) > len(before), f"\"{before}\" went on as \"{after}\"")
     expect(browser.run("return document.querySelector('#text-0 .sentence:last-child .turn').textContent") == "polarity 1.00", "the mark of a turn says something else")
     expect(figures(browser)[2] is None, "a sentence that was turned is counted")
+    browser.wait("document.querySelector('.past-text')", "the history has it")
+    kept = browser.run("return document.querySelector('.past-text').textContent")
+    expect(kept == last_text(browser) and " ," not in kept, f"the history has {kept!r}, which is not the sentence that was turned")
 
 
 def check_live_knobs(browser):
