@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "features/knob_index.h"
@@ -50,15 +51,20 @@ Json level_json(const Knob& knob, const KnobSetting& setting, const Realised& re
           {"ci95", interval_json(knob, realised)}};
 }
 
+// Of no texts at all there is none. A division says "-nan" of it, a file that is read again "nan".
+std::string number_text(double value) {
+  return std::isnan(value) ? "nan" : fmt::format("{:.3f}", value);
+}
+
 std::string values_text(const std::vector<double>& values) {
   std::vector<std::string> parts;
   parts.reserve(values.size());
-  for (const double value : values) parts.push_back(fmt::format("{:.3f}", value));
+  for (const double value : values) parts.push_back(number_text(value));
   return fmt::format("{}", fmt::join(parts, " / "));
 }
 
 std::string half_widths_text(const Realised& realised) {
-  return fmt::format("{:.3f}", *std::max_element(realised.half_widths.begin(), realised.half_widths.end()));
+  return number_text(*std::max_element(realised.half_widths.begin(), realised.half_widths.end()));
 }
 
 using Rows = std::vector<std::vector<std::string>>;

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "support/markup.h"
 
 namespace semfuse {
@@ -38,6 +40,18 @@ TEST(KnobReport, LabelsNeverBecomeMarkup) {
     EXPECT_EQ(text.find_first_of("\x1b\x07"), std::string::npos);
   }
   for (const std::string& text : {plot, page, table}) EXPECT_EQ(text.find("\xE2\x80\xAE"), std::string::npos);
+}
+
+TEST(KnobReport, NothingIsTheSameMeasuredAndReadAgain) {
+  const Knob knob{.name = "polarity", .kind = KnobKind::probability, .source = "lexicon"};
+  const auto table = [&](double nothing) {
+    const Realised realised{.values = {nothing}, .half_widths = {nothing}};
+    const KnobSweep sweep{.knobs = {"polarity"},
+                          .levels = {{.requested = {{"polarity", {0.5}}}, .realised = {realised}}}};
+    return sweep_table({knob}, {.unstated = {realised}, .sweeps = {sweep}});
+  };
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_EQ(table(-nan), table(nan));
 }
 
 }  // namespace
