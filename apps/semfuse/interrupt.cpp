@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::array kSignals = {SIGINT, SIGTERM, SIGHUP, SIGUSR1};
 volatile std::sig_atomic_t caught = 0;
+int guards = 0;
 
 void note(int number) {
   if (caught != 0) ::_exit(128 + number);
@@ -31,12 +32,13 @@ void set_handler(void (*handler)(int)) {
 }  // namespace
 
 InterruptGuard::InterruptGuard() {
+  if (guards++ > 0) return;
   caught = 0;
   set_handler(note);
 }
 
 InterruptGuard::~InterruptGuard() {
-  set_handler(SIG_DFL);
+  if (--guards == 0) set_handler(SIG_DFL);
 }
 
 int InterruptGuard::signal() const {

@@ -4,8 +4,9 @@
 
 namespace semfuse {
 
-// While it lives, the first of these signals is only noted; a second one ends the program at once. One at a time.
-// A signal that was ignored from the start, as under nohup or in a shell's background, stays ignored.
+// While it lives, the first of these signals is only noted; a second one ends the program at once. Of several, one
+// within the other, the outer one counts. A signal that was ignored from the start, as under nohup or in a shell's
+// background, stays ignored.
 class InterruptGuard {
  public:
   InterruptGuard();

@@ -2,9 +2,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <csignal>
 #include <new>
 #include <stdexcept>
+#include <thread>
 #include <vector>
 
 #include "command.h"
@@ -22,8 +24,13 @@ constexpr int kBrokenPipe = 141;  // What a shell reports of a program that SIGP
 
 int fail(std::string_view message) {
   try {
-    if (!is_follower()) notify(message);  // The first of several processes says it.
-  } catch (...) {                         // There is nowhere left to say it; the exit code does.
+    // The first of several processes says it, before a launcher ends it because another one has failed.
+    if (is_follower()) {
+      std::this_thread::sleep_for(std::chrono::seconds(1));
+    } else {
+      notify(message);
+    }
+  } catch (...) {  // There is nowhere left to say it; the exit code does.
   }
   return kFailure;
 }
@@ -49,7 +56,7 @@ int run(int argc, char** argv, std::string& purpose) {
       judge_command(program),    calibrate_command(program), steer_command(program),     arena_command(program),
       import_command(program),   adapt_command(program),     serve_command(program),     score_command(program)};
   if (const std::optional<std::string> text = program.parse(argc, argv, width, option_hint)) {
-    Terminal(stdout).print(*text);
+    if (!is_follower()) Terminal(stdout).print(*text);
     return 0;
   }
   for (const Command& command : commands) {
@@ -57,7 +64,7 @@ int run(int argc, char** argv, std::string& purpose) {
     purpose = command.purpose;
     return command.run();
   }
-  Terminal(stdout).print(program.help(width));
+  if (!is_follower()) Terminal(stdout).print(program.help(width));
   return 0;
 }
 

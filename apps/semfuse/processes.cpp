@@ -1,12 +1,16 @@
 #include "processes.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <new>
 #include <optional>
 #include <string>
+#include <thread>
 
+#include "interrupt.h"
 #include "semfuse/error.h"
 #include "terminal.h"
 #ifdef SEMFUSE_MPI
@@ -44,12 +48,30 @@ Launch launch() {
 
 constexpr double kPatience = 3.0;  // Seconds for the others to fail too.
 constexpr int kProcessFailure = 2;
+constexpr int kProcessLost = 75;  // "Try again", as sysexits.h has it.
 
-int run_with_mpi(const std::function<int(std::shared_ptr<Exchange>)>& command) {
+// Another process has ended without a word, while this one computes or waits.
+[[noreturn]] void end_after(const MpiExchange& exchange, std::size_t lost, bool speaks, const HowToGoOn& how_to_go_on) {
+  try {
+    if (speaks) {
+      notify(fmt::format("rank {} on {} has ended before its work was done; {}", lost, exchange.host(lost),
+                         how_to_go_on()));
+    }
+  } catch (...) {  // There is nowhere to say it; the exit code does.
+  }
+  std::this_thread::sleep_for(
+      std::chrono::seconds(1));  // So that all see the first that ended, and none tells of others.
+  ::_exit(kProcessLost);
+}
+
+int run_with_mpi(const std::function<int(std::shared_ptr<Exchange>)>& command, const HowToGoOn& how_to_go_on) {
+  // A launcher that ends all because one has died sends SIGTERM first: the time until it kills is for a last line.
+  const InterruptGuard interrupt;
   const auto exchange = std::make_shared<MpiExchange>();
+  exchange->watch(
+      [&, mpi = exchange.get()](std::size_t lost, bool speaks) { end_after(*mpi, lost, speaks, how_to_go_on); });
   std::string failure;
-  bool is_lost = false;               // Another one failed,
-  std::optional<std::size_t> silent;  // and this one without a word.
+  bool is_lost = false;  // Another one failed.
   try {
     if (exchange->size() == 1) {
       throw Error(
@@ -65,29 +87,25 @@ int run_with_mpi(const std::function<int(std::shared_ptr<Exchange>)>& command) {
   } catch (const LostProcess& error) {
     failure = error.what();
     is_lost = true;
-    silent = error.rank();
   } catch (const std::bad_alloc&) {
     failure = "not enough memory; ask for less";
   } catch (const std::exception& error) {
     failure = error.what();
   }
-  if (silent) {  // The launcher ends all others in a moment.
-    if (exchange->rank() == (*silent == 0 ? 1 : 0)) notify(failure);
-    exchange->abort(kProcessFailure);
-  }
   const auto words = exchange->last_words((is_lost ? "?" : "!") + failure, kPatience);
-  if (!words) {
-    if (!is_lost) notify(fmt::format("rank {} on {}: {}", exchange->rank(), exchange->host(exchange->rank()), failure));
-    exchange->abort(kProcessFailure);
+  const std::size_t own = exchange->rank();
+  if (!words && !is_lost) notify(fmt::format("rank {} on {}: {}", own, exchange->host(own), failure));
+  if (!words && is_lost && own == 0) notify(fmt::format("{}; {}", failure, how_to_go_on()));
+  if (!words) exchange->abort(is_lost ? kProcessLost : kProcessFailure);
+  if (own > 0) return 0;
+  for (std::size_t rank = 0; rank < exchange->size(); ++rank) {
+    if (!(*words)[rank].starts_with('!')) continue;
+    const std::string said = (*words)[rank].substr(1);
+    notify(rank == 0 ? said : fmt::format("rank {} on {}: {}", rank, exchange->host(rank), said));
+    return kProcessFailure;
   }
-  if (exchange->rank() > 0) return 0;
-  std::size_t speaker = 0;
-  for (std::size_t rank = exchange->size(); rank-- > 0;) {
-    if ((*words)[rank].starts_with('!')) speaker = rank;
-  }
-  const std::string said = (*words)[speaker].substr(1);
-  notify(speaker == 0 ? said : fmt::format("rank {} on {}: {}", speaker, exchange->host(speaker), said));
-  return kProcessFailure;
+  notify(fmt::format("{}; {}", failure, how_to_go_on()));
+  return kProcessLost;
 }
 
 #endif
@@ -98,12 +116,12 @@ bool is_follower() {
   return launch().processes > 1 && launch().rank > 0;
 }
 
-int run_in_processes(const std::function<int(std::shared_ptr<Exchange>)>& command) {
+int run_in_processes(const std::function<int(std::shared_ptr<Exchange>)>& command,
+                     [[maybe_unused]] const HowToGoOn& how_to_go_on) {
   if (launch().processes <= 1) return command(std::make_shared<LocalExchange>());
 #ifdef SEMFUSE_MPI
-  return run_with_mpi(command);
+  return run_with_mpi(command, how_to_go_on);
 #else
-  if (is_follower()) return 2;
   throw Error(
       fmt::format("{} processes were started, but this build of semfuse has no MPI; configure it with "
                   "-DSEMFUSE_MPI=ON (scripts/install-deps mpi installs it), or start one process",

@@ -83,16 +83,16 @@ std::size_t threads_of(const TrainingCommandOptions& options, const Exchange& ex
   return std::max<std::size_t>(1, usable / here);
 }
 
-std::string how_to_go_on(const TrainingRun& run) {
-  return fmt::format("go on with `{}`", printable(resume_command(run.folder().string())));
+std::string how_to_go_on(const std::filesystem::path& folder) {
+  return fmt::format("go on with `{}`", printable(resume_command(folder.string())));
 }
 
-RunOutcome trained(TrainingRun& run, const RunCallback& on_event) {
-  try {
-    return run.run(on_event);
-  } catch (const LostProcess& error) {
-    throw LostProcess(fmt::format("{}; {}", error.what(), how_to_go_on(run)), error.rank());
-  }
+// Of one that may not have begun.
+std::string how_to_go_on(const TrainingCommandOptions& options) {
+  const std::filesystem::path folder = options.resume.value_or(options.out.value_or(""));
+  std::error_code ignored;
+  if (std::filesystem::exists(RunFiles{folder}.config(), ignored)) return how_to_go_on(folder);
+  return "nothing was written yet, so give the same command again";
 }
 
 // One of several processes that is not the first: it computes and says nothing.
@@ -101,7 +101,7 @@ int follow(TrainingCommandOptions options, const std::shared_ptr<Exchange>& exch
   TrainingRun run = make_run(options, threads_of(options, *exchange), exchange);
   if (run.finished()) return 0;
   const InterruptGuard interrupt;
-  trained(run, [&](const RunEvent&) { return interrupt.signal() == 0; });
+  run.run([&](const RunEvent&) { return interrupt.signal() == 0; });
   return 0;
 }
 
@@ -126,7 +126,7 @@ int lead(const TrainingCommandOptions& options, const std::shared_ptr<Exchange>&
                      .quiet = options.quiet,
                      .to_stderr = options.json});
   const InterruptGuard interrupt;
-  const RunOutcome outcome = trained(run, [&](const RunEvent& event) {
+  const RunOutcome outcome = run.run([&](const RunEvent& event) {
     view.show(event);
     return interrupt.signal() == 0;
   });
@@ -136,7 +136,7 @@ int lead(const TrainingCommandOptions& options, const std::shared_ptr<Exchange>&
                                                           : fmt::format("; {}, so going on begins at step {}",
                                                                         outcome.not_saved, outcome.saved_step);
     notify(fmt::format("stopped at step {} of {}; {}{}; {}", outcome.steps, run.total_steps(), printable(outcome.model),
-                       printable(failure), how_to_go_on(run)));
+                       printable(failure), how_to_go_on(run.folder())));
     return interrupt.exit_code();
   }
   view.finish(outcome);
@@ -148,10 +148,11 @@ int lead(const TrainingCommandOptions& options, const std::shared_ptr<Exchange>&
 }  // namespace
 
 int run_training(const TrainingCommandOptions& options) {
-  return run_in_processes([&](const std::shared_ptr<Exchange>& exchange) {
+  const auto train = [&](const std::shared_ptr<Exchange>& exchange) {
     if (options.instruction_set) use_instruction_set(*options.instruction_set);
     return exchange->rank() > 0 ? follow(options, exchange) : lead(options, exchange);
-  });
+  };
+  return run_in_processes(train, [&] { return how_to_go_on(options); });
 }
 
 std::vector<CommandOption*> add_data_options(CommandLine& app, TrainingCommandOptions& options) {

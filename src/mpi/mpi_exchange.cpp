@@ -9,9 +9,12 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <condition_variable>
 #include <cstring>
 #include <fstream>
+#include <mutex>
 #include <thread>
+#include <utility>
 
 #include "semfuse/error.h"
 
@@ -24,7 +27,7 @@ using std::chrono::duration;
 constexpr std::size_t kLargestMessage = std::size_t{1} << 30;  // MPI counts in int.
 constexpr double kSpin = 2e-3;                                 // Seconds of a wait before it sleeps in between,
 constexpr auto kSleep = std::chrono::microseconds(50);         // so long.
-constexpr double kLook = 0.25;                                 // Seconds from one look at the others to the next.
+constexpr auto kLook = std::chrono::milliseconds(200);         // From one look at the others to the next.
 constexpr std::size_t kLongestWords = 1000;
 
 std::string text_of(int error) {
@@ -59,6 +62,11 @@ struct MpiExchange::State {
   std::vector<bool> visible;       // At the start.
   std::vector<MPI_Request> requests;
 
+  std::thread watcher;
+  std::mutex mutex;
+  std::condition_variable woken;
+  bool watches = true;  // Guarded by the mutex.
+
   void check(int code) const {
     if (code != MPI_SUCCESS) throw LostProcess("MPI failed: " + text_of(code));
   }
@@ -72,21 +80,51 @@ struct MpiExchange::State {
     return true;
   }
 
-  std::string name(std::size_t other) const {
-    return "rank " + std::to_string(other) + " on " + places[other].host.data();
-  }
-
   // On this machine, and not in a container where it cannot be seen.
   bool is_visible(std::size_t other) const {
     const Place& own = places[static_cast<std::size_t>(rank)];
     return std::strcmp(places[other].host.data(), own.host.data()) == 0 && !has_ended(places[other].pid);
   }
 
-  // Of those that cannot be seen the launcher notices it, and ends this process too.
-  void require_others() const {
+  std::vector<std::size_t> ended() const {
+    std::vector<std::size_t> ranks;
     for (std::size_t other = 0; other < places.size(); ++other) {
-      if (visible[other] && has_ended(places[other].pid))
-        throw LostProcess(name(other) + " has ended before its work was done", other);
+      if (visible[other] && has_ended(places[other].pid)) ranks.push_back(other);
+    }
+    return ranks;
+  }
+
+  bool is_first_without(std::size_t lost) const {
+    std::size_t first = 0;
+    while (!visible[first] || first == lost) ++first;
+    return first == static_cast<std::size_t>(rank);
+  }
+
+  void watch(const std::function<void(std::size_t, bool)>& on_end) {
+    std::unique_lock lock(mutex);
+    while (!woken.wait_for(lock, kLook, [&] { return !watches; })) {
+      const std::vector<std::size_t> lost = ended();
+      // Of several most were ended because of the one of which another process has told.
+      if (!lost.empty()) return on_end(lost.front(), lost.size() == 1 && is_first_without(lost.front()));
+    }
+  }
+
+  void stop_watching() {
+    if (!watcher.joinable()) return;
+    {
+      const std::lock_guard lock(mutex);
+      watches = false;
+    }
+    woken.notify_all();
+    watcher.join();
+  }
+
+  // Without a processor's whole time: rank 0 may have much to do before it comes here.
+  void wait_for_all() const {
+    MPI_Request request = MPI_REQUEST_NULL;
+    if (MPI_Ibarrier(words, &request) != MPI_SUCCESS) return;
+    for (int done = 0; MPI_Test(&request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS && done == 0;) {
+      std::this_thread::sleep_for(kSleep);
     }
   }
 };
@@ -119,6 +157,10 @@ MpiExchange::~MpiExchange() {
     MPI_Cancel(&request);
     MPI_Request_free(&request);
   }
+  // As long as one works the others watch; and none ends before all have stopped watching.
+  state_->wait_for_all();
+  state_->stop_watching();
+  state_->wait_for_all();
   MPI_Comm_free(&state_->work);
   MPI_Finalize();
 }
@@ -160,18 +202,17 @@ void MpiExchange::poll() {
 
 void MpiExchange::finish() {
   const auto begin = Clock::now();
-  double next_look = kLook;
   while (!state_->test()) {
-    const double waited = duration<double>(Clock::now() - begin).count();
-    if (waited < kSpin) {
+    if (duration<double>(Clock::now() - begin).count() < kSpin) {
       ::sched_yield();
-      continue;
+    } else {
+      std::this_thread::sleep_for(kSleep);
     }
-    std::this_thread::sleep_for(kSleep);
-    if (waited < next_look) continue;
-    next_look = waited + kLook;
-    state_->require_others();
   }
+}
+
+void MpiExchange::watch(std::function<void(std::size_t lost, bool speaks)> on_end) {
+  state_->watcher = std::thread([this, call = std::move(on_end)] { state_->watch(call); });
 }
 
 std::optional<std::vector<std::string>> MpiExchange::last_words(const std::string& own, double seconds) {

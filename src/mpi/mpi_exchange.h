@@ -1,6 +1,7 @@
 // The processes of a training as MPI has them. The one place that knows MPI; built where it is found (SEMFUSE_MPI).
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,7 +16,7 @@ class MpiExchange final : public Exchange {
  public:
   // Joins the processes that mpirun or srun started together. Throws Error if MPI does not start.
   MpiExchange();
-  ~MpiExchange() override;  // Waits for the others, unless abort() was called.
+  ~MpiExchange() override;  // Waits for the others.
 
   std::size_t rank() const override;
   std::size_t size() const override;
@@ -27,11 +28,15 @@ class MpiExchange final : public Exchange {
   // whatever the others do, even while they wait for something else.
   std::optional<std::vector<std::string>> last_words(const std::string& own, double seconds);
 
+  // From now on a thread of its own looks whether another process of this machine has ended, whatever this one does in
+  // the meantime, and calls back once. `speaks`: this is the first of those that see it. Processes of other machines,
+  // and of containers that cannot be seen from here, are the launcher's to watch.
+  void watch(std::function<void(std::size_t lost, bool speaks)> on_end);
+
   // Ends all processes.
   [[noreturn]] void abort(int exit_code);
 
  protected:
-  // Throws LostProcess if one that is waited for has ended.
   void finish() override;
 
  private:

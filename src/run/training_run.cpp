@@ -463,7 +463,7 @@ RunOutcome TrainingRun::State::lead() {
   } catch (const std::bad_alloc&) {
     throw Error(fmt::format("not enough memory for training this model; {}", folder->holds()));
   } catch (const LostProcess& error) {
-    throw LostProcess(fmt::format("{}; {}", error.what(), folder->holds()), error.rank());
+    throw LostProcess(fmt::format("{}; {}", error.what(), folder->holds()));
   } catch (const Error& error) {
     throw Error(fmt::format("{}; {}", error.what(), folder->holds()));
   }

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstddef>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -12,21 +11,14 @@
 
 namespace semfuse {
 
-// Another process has ended or failed, so that this one cannot go on either.
+// Another process has failed, so that this one cannot go on either.
 class LostProcess : public Error {
  public:
-  explicit LostProcess(const std::string& message, std::optional<std::size_t> rank = std::nullopt)
-      : Error(message), rank_(rank) {}
-
-  // Of the process that is known to have ended without a word.
-  std::optional<std::size_t> rank() const { return rank_; }
-
- private:
-  std::optional<std::size_t> rank_;
+  using Error::Error;
 };
 
 // One of the processes that take part. All of them call the same functions in the same order. Not to be shared between
-// threads. Functions that hand over bytes throw LostProcess if another process is gone.
+// threads. Functions that hand over bytes throw LostProcess if that fails.
 class Exchange {
  public:
   struct Outgoing {

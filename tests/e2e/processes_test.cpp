@@ -1,9 +1,12 @@
+#include <tuple>
+
 #include "e2e/process_runs.h"
 
 namespace semfuse {
 namespace {
 
 using testing::AllOf;
+using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
@@ -90,11 +93,46 @@ TEST(ProcessesCommand, OneThatDiesEndsTheOthersWithOneLine) {
   }
 }
 
+double megabytes_of(pid_t process) {
+  std::istringstream text(Process::text("/proc/" + std::to_string(process) + "/statm"));
+  double pages = 0.0, resident = 0.0;
+  text >> pages >> resident;
+  return resident * static_cast<double>(::sysconf(_SC_PAGESIZE)) / 1e6;
+}
+
+TEST(ProcessesCommand, ADeathIsSaidWhateverTheOthersDo) {
+  SKIP_WITHOUT_MPI();
+  const TemporaryFolder folder;
+  const std::string run = folder / "run";
+  // The first makes sentences for many seconds, and the second waits for it.
+  Process process(in_processes(2, shared_training(run, {"--set", "corpus.train=10000000"})));
+  ASSERT_TRUE(wait_until([&] { return megabytes_of(process_of_rank(run, 0)) > 150.0; }));
+  ::kill(process_of_rank(run, 1), SIGKILL);
+  const ProcessResult result = process.result(std::chrono::seconds(30));
+  EXPECT_GT(result.exit_code, 2) << result.err;
+  EXPECT_THAT(own_lines(result.err), ElementsAre(AllOf(HasSubstr("rank 1 on "), HasSubstr("has ended"),
+                                                       HasSubstr("give the same command again"))));
+}
+
+TEST(ProcessesCommand, OnlyTheFirstSpeaksAlsoIfItIsTheLast) {
+  SKIP_WITHOUT_MPI();
+  Arguments command = in_processes(1, {"train", "--no-such-option"});
+  command.erase(command.begin() + 3, command.end());
+  command.insert(command.end(),
+                 {"/bin/sh", "-c", "sleep 0.5; exec " SEMFUSE_BIN_DIR "/semfuse train --no-such-option"});
+  command.insert(command.end(), {":", "-n", "1", SEMFUSE_BIN_DIR "/semfuse", "train", "--no-such-option"});
+  const ProcessResult refused = run_process(command);
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(own_lines(refused.err), ElementsAre(HasSubstr("--no-such-option")));
+  const ProcessResult version = run_process(in_processes(2, {"--version"}));
+  EXPECT_EQ(std::count(version.out.begin(), version.out.end(), '\n'), 1) << version.out;
+}
+
 TEST(ProcessesCommand, WhatAllRefuseIsSaidOnce) {
   SKIP_WITHOUT_MPI();
   const TemporaryFolder folder;
   for (const Arguments& more : {Arguments{"--set", "training.batch=0"}, Arguments{"--config", folder / "none.toml"},
-                                Arguments{"--instruction-set", "abacus"}, Arguments{"--no-such-option"}}) {
+                                Arguments{"--instruction-set", "abacus"}}) {
     const ProcessResult result = run_process(in_processes(2, shared_training(folder / "run", more)));
     EXPECT_GT(result.exit_code, 0);
     EXPECT_EQ(own_lines(result.err).size(), 1u) << result.err;
@@ -112,17 +150,63 @@ std::string least_instruction_set() {
 TEST(ProcessesCommand, RefusesOneThatIsNotLikeTheFirst) {
   SKIP_WITHOUT_MPI();
   const TemporaryFolder folder;
-  const std::vector<std::pair<Arguments, std::string>> cases = {
-      {{"--seed", "7"}, "has another configuration"},
-      {{"--instruction-set", least_instruction_set()}, "has another instruction set"}};
-  for (const auto& [other, what] : cases) {
+  const std::string program = SEMFUSE_BIN_DIR "/semfuse", other_build = folder / "semfuse";
+  std::filesystem::copy(program, other_build);
+  std::ofstream(other_build, std::ios::app) << "other";
+  const std::vector<std::tuple<std::string, Arguments, std::string>> cases = {
+      {program, {"--seed", "7"}, "has another configuration"},
+      {program, {"--instruction-set", least_instruction_set()}, "has another instruction set"},
+      {other_build, {}, "has another program"}};
+  for (const auto& [started, other, what] : cases) {
     Arguments command = in_processes(1, shared_training(folder / "run"));
-    command.insert(command.end(), {":", "-n", "1", SEMFUSE_BIN_DIR "/semfuse"});
+    command.insert(command.end(), {":", "-n", "1", started});
     for (const std::string& word : shared_training(folder / "run", other)) command.push_back(word);
     const ProcessResult result = run_process(command);
     EXPECT_EQ(result.exit_code, 2) << result.err;
     EXPECT_THAT(own_lines(result.err), ElementsAre(AllOf(HasSubstr("rank 1 on "), HasSubstr(what)))) << result.err;
   }
+}
+
+std::string slurm_script_of_docs() {
+  const std::string page = Process::text(SEMFUSE_SOURCE_DIR "/docs/clusters.md");
+  std::istringstream lines(page.substr(std::min(page.size(), page.find("    #!/bin/bash\n"))));
+  std::string script;
+  for (std::string line; std::getline(lines, line) && line.starts_with("    ");) script += line.substr(4) + '\n';
+  return script;
+}
+
+void write_program(const std::string& path, const std::string& text) {
+  std::ofstream(path) << text;
+  std::filesystem::permissions(path, std::filesystem::perms::owner_all);
+}
+
+TEST(ProcessesCommand, TheSlurmScriptOfTheDocsGoesOnUntilItIsDone) {
+  SKIP_WITHOUT_MPI();
+  const TemporaryFolder folder;
+  const std::string run = folder / "run";
+  write_program(folder / "job", slurm_script_of_docs());
+  std::ofstream reviews(folder / "reviews.tsv");
+  reviews << "text\n";
+  for (int i = 0; i < 200; ++i) reviews << "film " << i << " is " << (i % 3 == 0 ? "good" : "bad") << '\n';
+  reviews.close();
+  // A scheduler of two processes, which warns them when there is a checkpoint, but not when they go on from one.
+  in_processes(2, {});  // For the environment.
+  write_program(folder / "scontrol", "#!/bin/sh\necho \"$@\" >>" + folder / "requeued" + "\n");
+  write_program(folder / "srun",
+                std::string("#!/bin/sh\nwhile [ \"${1#--}\" != \"$1\" ]; do shift; done\nshift\n") + "start=\"" +
+                    kMpirun + " -n 2 " SEMFUSE_BIN_DIR "/semfuse\"\n" +
+                    "case \"$*\" in *--resume*) exec $start \"$@\" ;; esac\n" +
+                    "$start \"$@\" --checkpoint-every 1 --set model.width=16 --set training.epochs=10 &\n" +
+                    "until ! kill -0 $! || ls " + run + "/checkpoints/step-*; do sleep 0.05; done >/dev/null 2>&1\n" +
+                    "kill -USR1 $!\nwait $!\n");
+  const std::string job = "cd " + folder / "" + " && PATH=" + folder / "" + ":$PATH SLURM_SUBMIT_DIR=" + folder / "" +
+                          " SLURM_JOB_ID=7 SLURM_CPUS_PER_TASK=1 bash ./job";
+  const ProcessResult first = run_process({"/bin/sh", "-c", job});
+  EXPECT_THAT(own_lines(first.err), Contains(HasSubstr("stopped at step"))) << first.err;
+  EXPECT_EQ(Process::text(folder / "requeued"), "requeue 7\n") << first.err;
+  const ProcessResult second = run_process({"/bin/sh", "-c", job});
+  EXPECT_EQ(Process::text(folder / "requeued"), "requeue 7\n") << second.err;
+  EXPECT_EQ(log_of(run).back()["event"], "finished") << second.err;
 }
 
 TEST(ProcessesCommand, SaysIfThereIsNoMpiForThem) {
