@@ -59,8 +59,8 @@ constexpr int kProcessLost = 75;  // "Try again", as sysexits.h has it.
     }
   } catch (...) {  // There is nowhere to say it; the exit code does.
   }
-  std::this_thread::sleep_for(
-      std::chrono::seconds(1));  // So that all see the first that ended, and none tells of others.
+  // So that all see the first that ended, and none tells of others.
+  std::this_thread::sleep_for(std::chrono::seconds(1));
   ::_exit(kProcessLost);
 }
 

@@ -4,6 +4,7 @@
 #define MPICH_SKIP_MPICXX 1
 #include <mpi.h>
 #include <sched.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -37,13 +38,19 @@ std::string text_of(int error) {
   return {text.data(), static_cast<std::size_t>(size)};
 }
 
+enum class Life { works, ends, ended };
+
+// By this name of its first thread the others see that a process ends all on purpose.
+constexpr const char* kEnding = "semfuse ending";
+
 // Of a process on this machine. One that has ended stays in the list until its parent has asked for it.
-bool has_ended(long pid) {
+Life life_of(long pid) {
   std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
-  std::string text;
-  if (!std::getline(file, text)) return true;
+  std::string text;  // "123 (name) S ..."
+  if (!std::getline(file, text)) return Life::ended;
   const std::size_t name_end = text.rfind(") ");
-  return name_end != text.npos && (text[name_end + 2] == 'Z' || text[name_end + 2] == 'X');
+  if (name_end != text.npos && (text[name_end + 2] == 'Z' || text[name_end + 2] == 'X')) return Life::ended;
+  return text.find(kEnding) == text.npos ? Life::works : Life::ends;
 }
 
 struct Place {
@@ -83,13 +90,13 @@ struct MpiExchange::State {
   // On this machine, and not in a container where it cannot be seen.
   bool is_visible(std::size_t other) const {
     const Place& own = places[static_cast<std::size_t>(rank)];
-    return std::strcmp(places[other].host.data(), own.host.data()) == 0 && !has_ended(places[other].pid);
+    return std::strcmp(places[other].host.data(), own.host.data()) == 0 && life_of(places[other].pid) != Life::ended;
   }
 
-  std::vector<std::size_t> ended() const {
+  std::vector<std::size_t> all_that(Life life) const {
     std::vector<std::size_t> ranks;
     for (std::size_t other = 0; other < places.size(); ++other) {
-      if (visible[other] && has_ended(places[other].pid)) ranks.push_back(other);
+      if (visible[other] && life_of(places[other].pid) == life) ranks.push_back(other);
     }
     return ranks;
   }
@@ -103,7 +110,8 @@ struct MpiExchange::State {
   void watch(const std::function<void(std::size_t, bool)>& on_end) {
     std::unique_lock lock(mutex);
     while (!woken.wait_for(lock, kLook, [&] { return !watches; })) {
-      const std::vector<std::size_t> lost = ended();
+      if (!all_that(Life::ends).empty()) return;  // That one has said why, and the launcher ends this one.
+      const std::vector<std::size_t> lost = all_that(Life::ended);
       // Of several most were ended because of the one of which another process has told.
       if (!lost.empty()) return on_end(lost.front(), lost.size() == 1 && is_first_without(lost.front()));
     }
@@ -237,6 +245,8 @@ std::optional<std::vector<std::string>> MpiExchange::last_words(const std::strin
 }
 
 void MpiExchange::abort(int exit_code) {
+  ::prctl(PR_SET_NAME, kEnding);
+  std::this_thread::sleep_for(3 * kLook);  // Until all have seen it.
   MPI_Abort(MPI_COMM_WORLD, exit_code);
   ::_exit(exit_code);
 }

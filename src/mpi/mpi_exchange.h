@@ -33,7 +33,7 @@ class MpiExchange final : public Exchange {
   // and of containers that cannot be seen from here, are the launcher's to watch.
   void watch(std::function<void(std::size_t lost, bool speaks)> on_end);
 
-  // Ends all processes.
+  // Ends all processes, which is no end that watch() tells of. From the program's first thread.
   [[noreturn]] void abort(int exit_code);
 
  protected:

@@ -114,6 +114,18 @@ TEST(ProcessesCommand, ADeathIsSaidWhateverTheOthersDo) {
                                                        HasSubstr("give the same command again"))));
 }
 
+TEST(ProcessesCommand, OneThatFailsWhileTheOthersAreBusyIsHeardOnce) {
+  SKIP_WITHOUT_MPI();
+  const TemporaryFolder folder;
+  Arguments command = in_processes(1, shared_training(folder / "run", {"--set", "corpus.train=10000000"}));
+  command.insert(command.end(), {":", "-n", "1", SEMFUSE_BIN_DIR "/semfuse"});
+  for (const std::string& word : shared_training(folder / "run", {"--set", "training.batch=0"}))
+    command.push_back(word);
+  const ProcessResult result = run_process(command);
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(own_lines(result.err), ElementsAre(AllOf(HasSubstr("rank 1 on "), HasSubstr("training.batch"))));
+}
+
 TEST(ProcessesCommand, OnlyTheFirstSpeaksAlsoIfItIsTheLast) {
   SKIP_WITHOUT_MPI();
   Arguments command = in_processes(1, {"train", "--no-such-option"});
