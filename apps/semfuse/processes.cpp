@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <csignal>
 #include <cstdlib>
 #include <new>
 #include <optional>
@@ -70,6 +71,14 @@ int run_with_mpi(const std::function<int(std::shared_ptr<Exchange>)>& command, c
   const auto exchange = std::make_shared<MpiExchange>();
   exchange->watch(
       [&, mpi = exchange.get()](std::size_t lost, bool speaks) { end_after(*mpi, lost, speaks, how_to_go_on); });
+  // If one dies on another machine, all that reaches this one is the launcher's SIGTERM.
+  bool told = false;
+  exchange->on_long_wait([&, mpi = exchange.get()](std::size_t awaited) {
+    if (told || interrupt.signal() != SIGTERM || mpi->rank() > 0) return;
+    told = true;
+    notify(fmt::format("told to end while it waits for rank {} on {}; if that has died, {}", awaited,
+                       mpi->host(awaited), how_to_go_on()));
+  });
   std::string failure;
   bool is_lost = false;  // Another one failed.
   try {

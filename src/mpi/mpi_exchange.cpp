@@ -68,6 +68,8 @@ struct MpiExchange::State {
   std::vector<Place> places;       // By rank.
   std::vector<bool> visible;       // At the start.
   std::vector<MPI_Request> requests;
+  std::vector<std::size_t> partners;  // Of each request.
+  std::function<void(std::size_t)> on_long_wait;
 
   std::thread watcher;
   std::mutex mutex;
@@ -84,6 +86,7 @@ struct MpiExchange::State {
     check(MPI_Testall(static_cast<int>(requests.size()), requests.data(), &done, MPI_STATUSES_IGNORE));
     if (done == 0) return false;
     requests.clear();
+    partners.clear();
     return true;
   }
 
@@ -99,6 +102,18 @@ struct MpiExchange::State {
       if (visible[other] && life_of(places[other].pid) == life) ranks.push_back(other);
     }
     return ranks;
+  }
+
+  bool is_alone(std::size_t other) const {
+    return std::ranges::count_if(places, [&](const Place& place) { return place.host == places[other].host; }) == 1;
+  }
+
+  void tell_of_wait() const {
+    for (std::size_t i = 0; on_long_wait && i < requests.size(); ++i) {
+      int done = 0;
+      MPI_Request_get_status(requests[i], &done, MPI_STATUS_IGNORE);
+      if (done == 0 && is_alone(partners[i])) return on_long_wait(partners[i]);
+    }
   }
 
   bool is_first_without(std::size_t lost) const {
@@ -188,6 +203,7 @@ void MpiExchange::start(std::span<const Outgoing> sends, std::span<const Incomin
   const auto begin = [&](std::size_t other, std::size_t size, const auto& call) {
     for (std::size_t first = 0; first < size; first += kLargestMessage) {
       s.requests.push_back(MPI_REQUEST_NULL);
+      s.partners.push_back(other);
       s.check(call(first, static_cast<int>(std::min(kLargestMessage, size - first)), static_cast<int>(other),
                    &s.requests.back()));
     }
@@ -210,13 +226,22 @@ void MpiExchange::poll() {
 
 void MpiExchange::finish() {
   const auto begin = Clock::now();
+  auto next_call = begin + 2 * kLook;
   while (!state_->test()) {
-    if (duration<double>(Clock::now() - begin).count() < kSpin) {
+    const auto now = Clock::now();
+    if (duration<double>(now - begin).count() < kSpin) {
       ::sched_yield();
-    } else {
-      std::this_thread::sleep_for(kSleep);
+      continue;
     }
+    std::this_thread::sleep_for(kSleep);
+    if (now < next_call) continue;
+    next_call = now + kLook;
+    state_->tell_of_wait();
   }
+}
+
+void MpiExchange::on_long_wait(std::function<void(std::size_t awaited)> call) {
+  state_->on_long_wait = std::move(call);
 }
 
 void MpiExchange::watch(std::function<void(std::size_t lost, bool speaks)> on_end) {

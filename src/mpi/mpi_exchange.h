@@ -33,6 +33,10 @@ class MpiExchange final : public Exchange {
   // and of containers that cannot be seen from here, are the launcher's to watch.
   void watch(std::function<void(std::size_t lost, bool speaks)> on_end);
 
+  // From now on a wait that lasts calls back again and again, with a process that has not sent yet and that nobody
+  // watches, because it is alone on another machine.
+  void on_long_wait(std::function<void(std::size_t awaited)> call);
+
   // Ends all processes, which is no end that watch() tells of. From the program's first thread.
   [[noreturn]] void abort(int exit_code);
 

@@ -114,6 +114,29 @@ TEST(ProcessesCommand, ADeathIsSaidWhateverTheOthersDo) {
                                                        HasSubstr("give the same command again"))));
 }
 
+TEST(ProcessesCommand, OneThatDiesOnAnotherMachineIsTold) {
+  SKIP_WITHOUT_MPI();
+  if (run_process({"/usr/bin/unshare", "-u", "hostname", "west"}).exit_code != 0) {
+    GTEST_SKIP() << "only root may give a process another name of the machine";
+  }
+  const TemporaryFolder folder;
+  const std::string run = folder / "run";
+  const Arguments training = shared_training(run, {"--set", "training.epochs=100000"});
+  Arguments command = in_processes(1, training);
+  command.insert(command.end(),
+                 {":", "-n", "1", "/usr/bin/unshare", "-u", "sh", "-c", "hostname west; exec \"$@\"", "-"});
+  command.push_back(SEMFUSE_BIN_DIR "/semfuse");
+  command.insert(command.end(), training.begin(), training.end());
+  Process process(command);
+  ASSERT_TRUE(wait_until([&] { return std::filesystem::exists(checkpoint_path(run, 3)); }));
+  ::kill(process_of_rank(run, 1), SIGKILL);
+  const ProcessResult result = process.result(std::chrono::seconds(30));
+  EXPECT_GT(result.exit_code, 2) << result.err;
+  EXPECT_THAT(own_lines(result.err), ElementsAre(AllOf(HasSubstr("rank 1 on west"), HasSubstr("died"),
+                                                       HasSubstr("go on with `semfuse train --resume " + run))))
+      << result.err;
+}
+
 TEST(ProcessesCommand, OneThatFailsWhileTheOthersAreBusyIsHeardOnce) {
   SKIP_WITHOUT_MPI();
   const TemporaryFolder folder;
