@@ -47,7 +47,8 @@ Launch launch() {
 
 #ifdef SEMFUSE_MPI
 
-constexpr double kPatience = 3.0;  // Seconds for the others to fail too.
+constexpr double kPatience = 3.0;       // Seconds for the others to fail too,
+constexpr double kShortPatience = 0.4;  // and if the launcher kills this one in a moment.
 constexpr int kProcessFailure = 2;
 constexpr int kProcessLost = 75;  // "Try again", as sysexits.h has it.
 
@@ -101,10 +102,12 @@ int run_with_mpi(const std::function<int(std::shared_ptr<Exchange>)>& command, c
   } catch (const std::exception& error) {
     failure = error.what();
   }
-  const auto words = exchange->last_words((is_lost ? "?" : "!") + failure, kPatience);
+  const auto words = exchange->last_words((is_lost ? "?" : "!") + failure, [&](double seconds) {
+    return seconds < (interrupt.signal() == SIGTERM ? kShortPatience : kPatience);
+  });
   const std::size_t own = exchange->rank();
   if (!words && !is_lost) notify(fmt::format("rank {} on {}: {}", own, exchange->host(own), failure));
-  if (!words && is_lost && own == 0) notify(fmt::format("{}; {}", failure, how_to_go_on()));
+  if (!words && is_lost && own == 0 && !told) notify(fmt::format("{}; {}", failure, how_to_go_on()));
   if (!words) exchange->abort(is_lost ? kProcessLost : kProcessFailure);
   if (own > 0) return 0;
   for (std::size_t rank = 0; rank < exchange->size(); ++rank) {

@@ -30,6 +30,7 @@ constexpr double kSpin = 2e-3;                                 // Seconds of a w
 constexpr auto kSleep = std::chrono::microseconds(50);         // so long.
 constexpr auto kLook = std::chrono::milliseconds(200);         // From one look at the others to the next.
 constexpr std::size_t kLongestWords = 1000;
+constexpr int kEndingTag = 1;  // To rank 0: the sender has said why, and ends all.
 
 std::string text_of(int error) {
   std::array<char, MPI_MAX_ERROR_STRING> text{};
@@ -108,7 +109,10 @@ struct MpiExchange::State {
     return std::ranges::count_if(places, [&](const Place& place) { return place.host == places[other].host; }) == 1;
   }
 
-  void tell_of_wait() const {
+  void tell_of_wait() {
+    int is_ending = 0;
+    MPI_Iprobe(MPI_ANY_SOURCE, kEndingTag, words, &is_ending, MPI_STATUS_IGNORE);
+    if (is_ending != 0) on_long_wait = nullptr;
     for (std::size_t i = 0; on_long_wait && i < requests.size(); ++i) {
       int done = 0;
       MPI_Request_get_status(requests[i], &done, MPI_STATUS_IGNORE);
@@ -248,7 +252,8 @@ void MpiExchange::watch(std::function<void(std::size_t lost, bool speaks)> on_en
   state_->watcher = std::thread([this, call = std::move(on_end)] { state_->watch(call); });
 }
 
-std::optional<std::vector<std::string>> MpiExchange::last_words(const std::string& own, double seconds) {
+std::optional<std::vector<std::string>> MpiExchange::last_words(const std::string& own,
+                                                                const std::function<bool(double seconds)>& is_patient) {
   State& s = *state_;
   std::array<char, kLongestWords + 1> text{};
   std::copy_n(own.begin(), std::min(own.size(), kLongestWords), text.begin());
@@ -261,7 +266,7 @@ std::optional<std::vector<std::string>> MpiExchange::last_words(const std::strin
   const auto begin = Clock::now();
   for (int done = 0; done == 0;) {
     if (MPI_Test(&request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS) return std::nullopt;
-    if (done == 0 && duration<double>(Clock::now() - begin).count() > seconds) return std::nullopt;
+    if (done == 0 && !is_patient(duration<double>(Clock::now() - begin).count())) return std::nullopt;
     if (done == 0) std::this_thread::sleep_for(kSleep);
   }
   std::vector<std::string> words;
@@ -271,7 +276,14 @@ std::optional<std::vector<std::string>> MpiExchange::last_words(const std::strin
 
 void MpiExchange::abort(int exit_code) {
   ::prctl(PR_SET_NAME, kEnding);
-  std::this_thread::sleep_for(3 * kLook);  // Until all have seen it.
+  MPI_Request request = MPI_REQUEST_NULL;
+  const char message = 0;
+  if (state_->rank > 0) MPI_Isend(&message, 1, MPI_BYTE, 0, kEndingTag, state_->words, &request);
+  for (const auto end = Clock::now() + 3 * kLook; Clock::now() < end;) {  // Until all have seen it.
+    int done = 0;
+    MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+    std::this_thread::sleep_for(kSleep);
+  }
   MPI_Abort(MPI_COMM_WORLD, exit_code);
   ::_exit(exit_code);
 }

@@ -24,9 +24,10 @@ class MpiExchange final : public Exchange {
   void start(std::span<const Outgoing> sends, std::span<const Incoming> receives) override;
   void poll() override;
 
-  // What each process says at its end, by rank; nothing if not all of them do within so many seconds. It may be called
-  // whatever the others do, even while they wait for something else.
-  std::optional<std::vector<std::string>> last_words(const std::string& own, double seconds);
+  // What each process says at its end, by rank; nothing if not all of them do while is_patient(seconds so far). It may
+  // be called whatever the others do, even while they wait for something else.
+  std::optional<std::vector<std::string>> last_words(const std::string& own,
+                                                     const std::function<bool(double seconds)>& is_patient);
 
   // From now on a thread of its own looks whether another process of this machine has ended, whatever this one does in
   // the meantime, and calls back once. `speaks`: this is the first of those that see it. Processes of other machines,

@@ -114,19 +114,27 @@ TEST(ProcessesCommand, ADeathIsSaidWhateverTheOthersDo) {
                                                        HasSubstr("give the same command again"))));
 }
 
+#define SKIP_WITHOUT_ROOT()                                                       \
+  if (run_process({"/usr/bin/unshare", "-u", "hostname", "west"}).exit_code != 0) \
+  GTEST_SKIP() << "only root may give a process another name of the machine"
+
+// As if these arguments were for a process on the machine `west`.
+Arguments on_west(const Arguments& arguments) {
+  Arguments command = {"/usr/bin/unshare",        "-u", "sh", "-c", "hostname west; exec \"$@\"", "-",
+                       SEMFUSE_BIN_DIR "/semfuse"};
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  return command;
+}
+
 TEST(ProcessesCommand, OneThatDiesOnAnotherMachineIsTold) {
   SKIP_WITHOUT_MPI();
-  if (run_process({"/usr/bin/unshare", "-u", "hostname", "west"}).exit_code != 0) {
-    GTEST_SKIP() << "only root may give a process another name of the machine";
-  }
+  SKIP_WITHOUT_ROOT();
   const TemporaryFolder folder;
   const std::string run = folder / "run";
   const Arguments training = shared_training(run, {"--set", "training.epochs=100000"});
   Arguments command = in_processes(1, training);
-  command.insert(command.end(),
-                 {":", "-n", "1", "/usr/bin/unshare", "-u", "sh", "-c", "hostname west; exec \"$@\"", "-"});
-  command.push_back(SEMFUSE_BIN_DIR "/semfuse");
-  command.insert(command.end(), training.begin(), training.end());
+  command.insert(command.end(), {":", "-n", "1"});
+  for (const std::string& word : on_west(training)) command.push_back(word);
   Process process(command);
   ASSERT_TRUE(wait_until([&] { return std::filesystem::exists(checkpoint_path(run, 3)); }));
   ::kill(process_of_rank(run, 1), SIGKILL);
@@ -147,6 +155,19 @@ TEST(ProcessesCommand, OneThatFailsWhileTheOthersAreBusyIsHeardOnce) {
   const ProcessResult result = run_process(command);
   EXPECT_EQ(result.exit_code, 2);
   EXPECT_THAT(own_lines(result.err), ElementsAre(AllOf(HasSubstr("rank 1 on "), HasSubstr("training.batch"))));
+}
+
+TEST(ProcessesCommand, OneThatFailsOnAnotherMachineIsHeardOnce) {
+  SKIP_WITHOUT_MPI();
+  SKIP_WITHOUT_ROOT();
+  const TemporaryFolder folder;
+  const Arguments other = on_west(shared_training(folder / "run", {"--set", "training.batch=0"}));
+  Arguments command = in_processes(1, shared_training(folder / "run"));
+  command.insert(command.end(), {":", "-n", "1"});
+  command.insert(command.end(), other.begin(), other.end());
+  const ProcessResult result = run_process(command);
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(own_lines(result.err), ElementsAre(AllOf(HasSubstr("rank 1 on west: "), HasSubstr("training.batch"))));
 }
 
 TEST(ProcessesCommand, OnlyTheFirstSpeaksAlsoIfItIsTheLast) {
