@@ -145,29 +145,39 @@ TEST(ProcessesCommand, OneThatDiesOnAnotherMachineIsTold) {
       << result.err;
 }
 
-TEST(ProcessesCommand, OneThatFailsWhileTheOthersAreBusyIsHeardOnce) {
-  SKIP_WITHOUT_MPI();
-  const TemporaryFolder folder;
-  Arguments command = in_processes(1, shared_training(folder / "run", {"--set", "corpus.train=10000000"}));
-  command.insert(command.end(), {":", "-n", "1", SEMFUSE_BIN_DIR "/semfuse"});
-  for (const std::string& word : shared_training(folder / "run", {"--set", "training.batch=0"}))
-    command.push_back(word);
-  const ProcessResult result = run_process(command);
-  EXPECT_EQ(result.exit_code, 2);
-  EXPECT_THAT(own_lines(result.err), ElementsAre(AllOf(HasSubstr("rank 1 on "), HasSubstr("training.batch"))));
-}
-
-TEST(ProcessesCommand, OneThatFailsOnAnotherMachineIsHeardOnce) {
+// Here while the first is busy, and on another machine while it waits; both at once, for they take their time.
+TEST(ProcessesCommand, OneThatFailsIsHeardOnce) {
   SKIP_WITHOUT_MPI();
   SKIP_WITHOUT_ROOT();
   const TemporaryFolder folder;
-  const Arguments other = on_west(shared_training(folder / "run", {"--set", "training.batch=0"}));
-  Arguments command = in_processes(1, shared_training(folder / "run"));
-  command.insert(command.end(), {":", "-n", "1"});
-  command.insert(command.end(), other.begin(), other.end());
-  const ProcessResult result = run_process(command);
-  EXPECT_EQ(result.exit_code, 2);
-  EXPECT_THAT(own_lines(result.err), ElementsAre(AllOf(HasSubstr("rank 1 on west: "), HasSubstr("training.batch"))));
+  const Arguments refused = shared_training(folder / "run", {"--set", "training.batch=0"});
+  Arguments here = in_processes(1, shared_training(folder / "run", {"--set", "corpus.train=10000000"}));
+  here.insert(here.end(), {":", "-n", "1", SEMFUSE_BIN_DIR "/semfuse"});
+  here.insert(here.end(), refused.begin(), refused.end());
+  Arguments there = in_processes(1, shared_training(folder / "run"));
+  there.insert(there.end(), {":", "-n", "1"});
+  for (const std::string& word : on_west(refused)) there.push_back(word);
+  Process processes[] = {Process(here), Process(there)};
+  for (Process& process : processes) {
+    const ProcessResult result = process.result();
+    EXPECT_EQ(result.exit_code, 2);
+    EXPECT_THAT(own_lines(result.err), ElementsAre(AllOf(HasSubstr("rank 1 on "), HasSubstr("training.batch"))));
+  }
+}
+
+TEST(ProcessesCommand, AnAblationInTwoWritesTheSameFiles) {
+  SKIP_WITHOUT_MPI();
+  const TemporaryFolder folder;
+  const auto ablation = [&](const std::string& name) {
+    Arguments arguments =
+        tiny_training(folder / name, {"--only", "semfuse", "--only", "without_gate", "--seeds", "1", "--quiet"});
+    arguments[0] = "ablate";
+    return arguments;
+  };
+  ASSERT_EQ(semfuse_program(ablation("one")).exit_code, 0);
+  const ProcessResult result = run_process(in_processes(2, ablation("two")));
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(tree_of(folder / "one"), tree_of(folder / "two"));
 }
 
 TEST(ProcessesCommand, OnlyTheFirstSpeaksAlsoIfItIsTheLast) {
