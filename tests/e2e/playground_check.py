@@ -5,11 +5,15 @@
 
 Exits with 77 if Chromium or its driver is not installed.
 """
+import contextlib
+import json
 import pathlib
 import re
 import sys
 import tempfile
+import threading
 import time
+import urllib.request
 
 from serving import Server, trained
 from webdriver import Browser, WebDriverError, missing_programs
@@ -129,7 +133,27 @@ def check_turn(browser):
     expect(kept == last_text(browser) and " ," not in kept, f"the history has {kept!r}, which is not the sentence that was turned")
 
 
-def check_live_knobs(browser):
+@contextlib.contextmanager
+def busy_server(origin):
+    """Others ask for long texts meanwhile, so that one lasts long enough to be met by a busy browser."""
+    done = threading.Event()
+    body = json.dumps({"grammar": LONG_GRAMMAR, "max_tokens": 2000, "n": 16}).encode()
+
+    def ask():
+        while not done.is_set():
+            with urllib.request.urlopen(urllib.request.Request(f"{origin}/v1/completions", body, {"Content-Type": "application/json"})) as answer:
+                answer.read()
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
+
+
+def check_live_knobs(browser, origin):
     """While a long text is streamed as fast as it comes, its knobs are changed at the server."""
     browser.run("document.querySelector('#prompt').value = ''; document.querySelector('#prompt').dispatchEvent(new Event('input'))")
     set_pace(browser, 60)
@@ -141,12 +165,13 @@ def check_live_knobs(browser):
     browser.run("const box = [...document.querySelectorAll('#sampling input[type=number]')].at(-1); box.value = 2000; box.dispatchEvent(new Event('change'))")
     browser.requests()
     changed = False
-    for attempt in range(25):
-        browser.run(MOVE_DURING_STREAM, SLIDER, attempt % 2)
-        changed = any(re.search(r"/v1/completions/[^/]+/knobs$", address) for address in browser.requests())
-        browser.run("document.querySelector('#stop').click()")
-        if changed:
-            break
+    with busy_server(origin):
+        for attempt in range(25):
+            browser.run(MOVE_DURING_STREAM, SLIDER, attempt % 2)
+            changed = any(re.search(r"/v1/completions/[^/]+/knobs$", address) for address in browser.requests())
+            browser.run("document.querySelector('#stop').click()")
+            if changed:
+                break
     expect(changed, "a running stream was never told to change its knobs")
     browser.run("document.querySelector('#sampling .slider:last-child button').click()")
     choose(browser, "#grammar [data-part=choice]", "")
@@ -335,7 +360,7 @@ def play(browser, origin):
     check_two_sides(browser)
     check_code(browser)
     check_modules(browser)
-    check_live_knobs(browser)
+    check_live_knobs(browser, origin)
     check_console(browser, origin)
     check_phone(browser, origin)
     check_hostile_state(browser, origin)
