@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <boost/asio/dispatch.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/post.hpp>
@@ -353,7 +354,12 @@ void HttpServer::State::accept() {
   acceptor.async_accept([this](error_code error, tcp::socket socket) {
     if (!acceptor.is_open()) return;
     if (!error && num_connections < limits.connections) {
-      std::make_shared<Connection>(*this, std::move(socket))->start();
+      // The last to let go of it may be a thread that writes answers, but what connections share is this thread's
+      // alone.
+      const std::shared_ptr<Connection> made(new Connection(*this, std::move(socket)), [this](Connection* connection) {
+        asio::dispatch(context, [owned = std::unique_ptr<Connection>(connection)] {});
+      });
+      made->start();
     } else if (!error) {
       static constexpr std::string_view kFull =
           "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nRetry-After: 1\r\nConnection: close\r\n\r\n";
