@@ -17,6 +17,7 @@ class ModelRegistry {
  public:
   // Loads them; a model is named after its folder or file. Throws Error.
   ModelRegistry(std::vector<std::filesystem::path> paths, std::size_t threads, std::size_t context);
+  ~ModelRegistry();
 
   // The first one for an empty name. Throws ApiError, 404, for an unknown one.
   std::shared_ptr<ServedModel> find(std::string_view name) const;
