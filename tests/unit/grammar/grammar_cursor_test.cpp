@@ -102,7 +102,6 @@ TEST(GrammarCursor, CopiesGoTheirOwnWay) {
   EXPECT_THAT(allowed_words(moved, vocabulary), ElementsAre(")"));
 }
 
-// Only tokens that lead to an end are offered: "b" goes on with "x", which no token spells.
 // Of a large vocabulary, where masks of few tokens are kept otherwise than those of many.
 TEST(GrammarCursor, MasksOfFewAndOfManyTokensAreTheSameInEveryForm) {
   TokenSurfaces surfaces{.first = {"", "a", "b"}, .end = 0};
@@ -130,6 +129,7 @@ TEST(GrammarCursor, MasksOfFewAndOfManyTokensAreTheSameInEveryForm) {
   }
 }
 
+// Only tokens that lead to an end are offered: "b" goes on with "x", which no token spells.
 TEST(GrammarCursor, AvoidsDeadEnds) {
   const Vocabulary vocabulary = Vocabulary::from_words({"a", "b", "c"});
   for (const char* gbnf :
