@@ -180,6 +180,7 @@ struct TrainingRun::State {
       first_then_others(*exchange, [&] {
         require_same_data();
         finished = writes() && is_finished(files, experiment, assembly.model, trainer);
+        if (finished) tidy();
         return 0;
       });
       finished = largest(*exchange, finished ? 1 : 0) != 0;
@@ -198,6 +199,14 @@ struct TrainingRun::State {
     throw Error(
         fmt::format("{}: its files ({}) changed since it began; put them back, or train anew with `--config {}`",
                     files.folder.string(), fmt::join(experiment.data.train, ", "), files.config().string()));
+  }
+
+  // A run may have been killed between its last model and its last checkpoint. Whoever holds the folder tidies it.
+  void tidy() const {
+    try {
+      const RunFolder opened(files.folder);
+    } catch (const Error&) {
+    }
   }
 
   bool writes() const { return exchange->rank() == 0; }

@@ -324,6 +324,16 @@ TEST(RunningTraining, AFolderThatCannotBeWrittenIsOneLine) {
   expect_refused(tiny_training(folder / "file/run"), "file/run: ");
 }
 
+TEST(RunningTraining, WhatAKillAfterTheLastModelLeftIsTidied) {
+  const TemporaryFolder folder;
+  const std::string run = folder / "run";
+  ASSERT_EQ(semfuse_program(tiny_training(run)).exit_code, 0);
+  const auto whole = tree_of(run);
+  std::ofstream(run + "/checkpoints/step-00000060.safetensors.tmp-1-2") << "half";
+  ASSERT_EQ(semfuse_program({"train", "--resume", run, "--quiet"}).exit_code, 0);
+  EXPECT_EQ(tree_of(run), whole);
+}
+
 TEST(RunningTraining, SurvivesFifteenKills) {
   const TemporaryFolder folder;
   const std::string expected = folder / "expected";
