@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "generation/sampler.h"
+#include "kernels/reductions.h"
 #include "semfuse/error.h"
 
 namespace semfuse {
@@ -14,6 +15,11 @@ namespace {
 
 constexpr const char* kNothingLeft = "the rules leave no token to choose from; loosen them or the grammar";
 
+void require_finite(std::span<const float> logits) {
+  if (all_finite(logits.data(), logits.size())) return;
+  throw Error("the model's logits are not finite; its weights are damaged, train it again");
+}
+
 }  // namespace
 
 TokenChoice::TokenChoice(const GenerationRequest& request, std::span<const std::size_t> classes) : request_(request) {
@@ -21,10 +27,8 @@ TokenChoice::TokenChoice(const GenerationRequest& request, std::span<const std::
 }
 
 void TokenChoice::apply_rules(const DecodingStep& step, std::span<const float> logits) {
+  require_finite(logits);
   model_.assign(logits.begin(), logits.end());
-  if (!std::all_of(model_.begin(), model_.end(), [](double logit) { return std::isfinite(logit); })) {
-    throw Error("the model's logits are not finite; its weights are damaged, train it again");
-  }
   model_[Vocabulary::kPad] = model_[Vocabulary::kBos] = -INFINITY;
   allowed_ = model_;
   if (step.allowed != nullptr) {
@@ -91,8 +95,20 @@ std::vector<TokenProbability> TokenChoice::distribution(const DecodingStep& step
   return result;
 }
 
+bool TokenChoice::draws_from_logits(std::size_t vocab_size, const TokenCells* cells) const {
+  return vocab_size >= LargeDraw::kLeast && request_.rules.empty() && !repetition_ && !is_greedy(request_.sampling) &&
+         (cells == nullptr || !changes_shares(request_.sampling));
+}
+
 TokenProbability TokenChoice::draw(const DecodingStep& step, std::span<const float> logits, double uniform,
                                    const TokenCells* cells) {
+  if (draws_from_logits(logits.size(), cells)) {
+    require_finite(logits);
+    final_ = false;
+    const std::optional<TokenProbability> token = large_draw_.draw(logits, step.allowed, request_.sampling, uniform);
+    if (!token) throw Error(kNothingLeft);
+    return *token;
+  }
   apply_rules(step, logits);
   if (final_) return drawn_from(final_distribution(), uniform);
   if (cells != nullptr && changes_shares(request_.sampling)) {

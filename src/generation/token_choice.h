@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "generation/knob_cells.h"
+#include "generation/large_draw.h"
 #include "generation/repetition_rule.h"
 #include "semfuse/generator.h"
 
@@ -41,11 +42,13 @@ class TokenChoice {
 
  private:
   void apply_rules(const DecodingStep& step, std::span<const float> logits);
+  bool draws_from_logits(std::size_t vocab_size, const TokenCells* cells) const;
   RuleOutcome apply_rule(const LogitRule& rule, const DecodingStep& step);
   std::vector<TokenProbability> final_distribution() const;
 
   const GenerationRequest& request_;
   std::optional<RepetitionRule> repetition_;
+  LargeDraw large_draw_;
   std::set<std::string, std::less<>> unmet_;
   std::vector<double> model_;    // The model's logits; -infinity for <pad> and <bos>.
   std::vector<double> allowed_;  // -infinity where the grammar forbids.

@@ -53,6 +53,15 @@ float LargestWhere(const float* x, float sign, const float* gate, float least, s
   return hn::GetLane(hn::MaxOfLanes(d, largest));
 }
 
+bool AllFinite(const float* x, std::size_t size) {
+  const Tag d;
+  // 0 · x is 0 for every number but those.
+  Vector sum = hn::Zero(d);
+  for_vectors(size, [&](std::size_t j, std::size_t count)
+                        SEMFUSE_LAMBDA { sum = hn::MulAdd(hn::Zero(d), load(x + j, count), sum); });
+  return hn::AllTrue(d, hn::Eq(sum, hn::Zero(d)));
+}
+
 }  // namespace
 }  // namespace HWY_NAMESPACE
 }  // namespace semfuse
@@ -64,6 +73,7 @@ namespace semfuse {
 HWY_EXPORT(ColumnSums);
 HWY_EXPORT(SumOfSquares);
 HWY_EXPORT(LargestWhere);
+HWY_EXPORT(AllFinite);
 
 void column_sums(ConstMatrix x, float* sums, bool accumulate) {
   HWY_DYNAMIC_DISPATCH(ColumnSums)(x, sums, accumulate);
@@ -73,6 +83,9 @@ double sum_of_squares(const float* x, std::size_t size) {
 }
 float largest_where(const float* x, float sign, const float* gate, float least, std::size_t size) {
   return HWY_DYNAMIC_DISPATCH(LargestWhere)(x, sign, gate, least, size);
+}
+bool all_finite(const float* x, std::size_t size) {
+  return HWY_DYNAMIC_DISPATCH(AllFinite)(x, size);
 }
 
 }  // namespace semfuse

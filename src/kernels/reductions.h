@@ -16,4 +16,7 @@ double sum_of_squares(const float* x, std::size_t size);
 // The largest sign · x_j of those whose gate_j is `least` or more; minus infinity if there is none.
 float largest_where(const float* x, float sign, const float* gate, float least, std::size_t size);
 
+// Whether no number is infinite or NaN.
+bool all_finite(const float* x, std::size_t size);
+
 }  // namespace semfuse
