@@ -36,7 +36,7 @@ TEST(MappedFile, KeepsNoMoreOfALargeFileThanItMay) {
   }
   const MappedFile file(folder / "numbers", kNumbers * sizeof(std::uint64_t), kMost);
   const std::span<const std::uint64_t> numbers = file.as<std::uint64_t>();
-  const std::size_t before = resident_bytes();
+  [[maybe_unused]] const std::size_t before = resident_bytes();
   std::size_t most = 0;
   const auto read = [&](std::size_t step) {
     std::size_t wrong = 0;
