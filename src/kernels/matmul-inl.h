@@ -113,16 +113,16 @@ HWY_INLINE TileFunction tile_function(std::size_t rows, std::size_t cols, bool w
   return whole_rows ? tile_function<1, true>(rows, rows_of_a_tile) : tile_function<1, false>(rows, rows_of_a_tile);
 }
 
-// Computes the tiles of one panel of columns, top to bottom; `tile` describes the first of them.
+// Computes the tiles of one panel of columns, top to bottom; `tile` describes the first of them. Where rows do not fill
+// all tiles, those are of nearly the same height: a low one at the end would take as long to read b as a high one.
 HWY_INLINE void multiply_panel(Tile tile, std::size_t rows, bool whole_rows) {
-  const TileFunction full = tile_function(kTileRows, tile.cols, whole_rows);
-  std::size_t r = 0;
-  for (; r + kTileRows <= rows; r += kTileRows) {
-    full(tile);
-    tile.a += kTileRows * tile.a_row_stride;
-    tile.c += kTileRows * tile.c_stride;
+  for (std::size_t left = (rows + kTileRows - 1) / kTileRows; left > 0; --left) {
+    const std::size_t height = (rows + left - 1) / left;
+    tile_function(height, tile.cols, whole_rows)(tile);
+    tile.a += height * tile.a_row_stride;
+    tile.c += height * tile.c_stride;
+    rows -= height;
   }
-  if (r < rows) tile_function(rows - r, tile.cols, whole_rows)(tile);
 }
 
 // b in panels of tile_cols() columns, the last one filled up with zeros; 64-byte aligned. Row by row, so that b is read
