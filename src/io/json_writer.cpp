@@ -11,11 +11,20 @@
 namespace semfuse {
 namespace {
 
+// What stands in a string as it is, byte by byte.
+bool is_plain_ascii(char c) {
+  return c >= 0x20 && c < 0x7F && c != '"' && c != '\\';
+}
+
 void write_string(std::string& text, std::string_view value) {
   constexpr std::string_view kShort = "\"\\\b\f\n\r\t";
   constexpr std::string_view kShortNames = "\"\\bfnrt";
   text += '"';
-  while (!value.empty()) {
+  while (true) {
+    const auto plain = static_cast<std::size_t>(std::ranges::find_if_not(value, is_plain_ascii) - value.begin());
+    text += value.substr(0, plain);
+    value.remove_prefix(plain);
+    if (value.empty()) break;
     const std::size_t length = utf8_character_length(value);
     const std::string_view character = value.substr(0, length);
     if (const std::size_t i = length == 1 ? kShort.find(value.front()) : kShort.npos; i != kShort.npos) {
@@ -43,6 +52,10 @@ void write_number(std::string& text, double value) {
 }
 
 }  // namespace
+
+void append_json(std::string& text, std::string_view value) {
+  write_string(text, value);
+}
 
 Json& Json::operator[](std::string_view name) {
   if (std::holds_alternative<std::monostate>(value_)) value_ = Members();

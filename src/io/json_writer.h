@@ -70,4 +70,7 @@ class Json {
   std::variant<std::monostate, bool, std::int64_t, std::uint64_t, double, std::string, Items, Members> value_;
 };
 
+// What Json(value).dump() gives, behind what `text` holds: for whoever writes many.
+void append_json(std::string& text, std::string_view value);
+
 }  // namespace semfuse

@@ -304,10 +304,12 @@ void Completion::on_text_end(std::size_t index, const Generation& generation) {
   if (!model_->knobs().empty()) last["realised"] = model_->realised(generation.text);
   if (request_.stream) {
     begin_stream();
-    const std::string event =
-        events_.piece(index, choice.text.take(), out_of_tokens ? "length" : "stop", nullptr, &last);
-    if (num_left_ > 0) return exchange_->write(event);
-    exchange_->end(event + (request_.include_usage ? events_.usage(usage()) : "") + CompletionEvents::done());
+    sending_.clear();
+    events_.add_piece(sending_, index, choice.text.take(), out_of_tokens ? "length" : "stop", nullptr, &last);
+    if (num_left_ > 0) return exchange_->write(sending_);
+    if (request_.include_usage) sending_ += events_.usage(usage());
+    sending_ += CompletionEvents::done();
+    exchange_->end(sending_);
   } else {
     if (request_.explain) last["tokens"] = std::move(choice.explanations);
     choice.explanations = std::move(last);
@@ -326,19 +328,20 @@ void Completion::begin_stream() {
     if (head_.chat) exchange_->write(events_.role(i));
     if (!request_.echo || choices_[i]->echoed.empty()) continue;
     const Json logprobs = logprobs_json(head_.chat, choices_[i]->logprobs);
-    exchange_->write(events_.piece(i, choices_[i]->echoed, "", request_.logprobs ? &logprobs : nullptr, nullptr));
+    sending_.clear();
+    events_.add_piece(sending_, i, choices_[i]->echoed, "", request_.logprobs ? &logprobs : nullptr, nullptr);
+    exchange_->write(sending_);
   }
 }
 
 void Completion::send_piece(std::size_t index, std::string_view text, const TokenLogprob* logprob,
                             const Json* semfuse) {
   begin_stream();
-  if (logprob == nullptr) {
-    exchange_->write(events_.piece(index, text, "", nullptr, semfuse));
-    return;
-  }
-  const Json logprobs = logprobs_json(head_.chat, {*logprob});
-  exchange_->write(events_.piece(index, text, "", &logprobs, semfuse));
+  std::optional<Json> logprobs;
+  if (logprob != nullptr) logprobs = logprobs_json(head_.chat, {*logprob});
+  sending_.clear();
+  events_.add_piece(sending_, index, text, "", logprobs ? &*logprobs : nullptr, semfuse);
+  exchange_->write(sending_);
 }
 
 void Completion::send_error(const ApiError& error) {

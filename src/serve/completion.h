@@ -104,6 +104,7 @@ class Completion : public std::enable_shared_from_this<Completion> {
   std::vector<std::unique_ptr<Choice>> choices_;
   std::size_t num_left_ = 0;
   std::size_t prompt_tokens_ = 0;
+  std::string sending_;  // Events on their way to the exchange; kept for its memory.
   bool streaming_ = false;
   bool failed_ = false;
   bool over_ = false;  // The client has gone or the answer is complete.

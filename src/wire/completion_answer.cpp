@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <array>
+#include <charconv>
+#include <iterator>
+
 #include "semfuse/error.h"
 
 namespace semfuse {
@@ -81,44 +85,43 @@ Json completion_json(const AnswerHead& head, const std::vector<CompletionChoice>
 }
 
 CompletionEvents::CompletionEvents(const AnswerHead& head) : chat_(head.chat) {
-  const Json json = {{"id", head.id},
-                     {"object", head.chat ? "chat.completion.chunk" : "text_completion"},
-                     {"created", head.created},
-                     {"model", head.model}};
-  begin_ = "data: " + json.dump();
-  begin_.back() = ',';  // Instead of the closing brace.
+  begin_ = "data: {\"id\":";
+  append_json(begin_, head.id);
+  begin_ += head.chat ? ",\"object\":\"chat.completion.chunk\"" : ",\"object\":\"text_completion\"";
+  fmt::format_to(std::back_inserter(begin_), ",\"created\":{},\"model\":", head.created);
+  append_json(begin_, head.model);
+  begin_ += ',';
+  piece_ = begin_ + "\"choices\":[{\"index\":";
 }
 
-std::string CompletionEvents::piece(std::size_t index, std::string_view text, std::string_view finish_reason,
-                                    const Json* logprobs, const Json* semfuse) const {
-  std::string event;
-  event.reserve(begin_.size() + text.size() + 128);
-  event += begin_;
-  fmt::format_to(std::back_inserter(event), "\"choices\":[{{\"index\":{},", index);
+void CompletionEvents::add_piece(std::string& events, std::size_t index, std::string_view text,
+                                 std::string_view finish_reason, const Json* logprobs, const Json* semfuse) const {
+  events += piece_;
+  std::array<char, 20> digits;
+  events.append(digits.data(), std::to_chars(digits.begin(), digits.end(), index).ptr);
   if (!chat_) {
-    event += "\"text\":";
-    event += Json(text).dump();
+    events += ",\"text\":";
+    append_json(events, text);
   } else if (text.empty() && !finish_reason.empty()) {
-    event += "\"delta\":{}";
+    events += ",\"delta\":{}";
   } else {
-    event += "\"delta\":{\"content\":";
-    event += Json(text).dump();
-    event += '}';
+    events += ",\"delta\":{\"content\":";
+    append_json(events, text);
+    events += '}';
   }
-  event += ",\"logprobs\":";
-  event += logprobs == nullptr ? "null" : logprobs->dump();
-  event += ",\"finish_reason\":";
+  events += ",\"logprobs\":";
+  events += logprobs == nullptr ? "null" : logprobs->dump();
+  events += ",\"finish_reason\":";
   if (finish_reason.empty()) {
-    event += "null";
+    events += "null";
   } else {
-    fmt::format_to(std::back_inserter(event), "\"{}\"", finish_reason);
+    append_json(events, finish_reason);
   }
   if (semfuse != nullptr) {
-    event += ",\"semfuse\":";
-    event += semfuse->dump();
+    events += ",\"semfuse\":";
+    events += semfuse->dump();
   }
-  event += "}]}\n\n";
-  return event;
+  events += "}]}\n\n";
 }
 
 std::string CompletionEvents::role(std::size_t index) const {

@@ -52,9 +52,10 @@ class CompletionEvents {
  public:
   explicit CompletionEvents(const AnswerHead& head);
 
-  // A piece of one text. An empty reason is null: more follows. `semfuse` null is left out; `logprobs` may be null too.
-  std::string piece(std::size_t index, std::string_view text, std::string_view finish_reason, const Json* logprobs,
-                    const Json* semfuse) const;
+  // A piece of one text, added to `events`. An empty reason is null: more follows. `semfuse` null is left out;
+  // `logprobs` may be null too.
+  void add_piece(std::string& events, std::size_t index, std::string_view text, std::string_view finish_reason,
+                 const Json* logprobs, const Json* semfuse) const;
   // The first piece of a chat says who speaks.
   std::string role(std::size_t index) const;
   std::string usage(const Usage& usage) const;
@@ -64,6 +65,7 @@ class CompletionEvents {
  private:
   bool chat_;
   std::string begin_;  // Up to the choices.
+  std::string piece_;  // Up to the index of a piece's text.
 };
 
 Json logprobs_json(bool chat, const std::vector<TokenLogprob>& tokens);

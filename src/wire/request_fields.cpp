@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "core/nearest_word.h"
 #include "io/json.h"
 #include "io/quoted_text.h"
@@ -33,31 +35,31 @@ RequestFields::RequestFields(nlohmann::json object, std::string name) : object_(
   }
 }
 
-void RequestFields::refuse(const std::string& name, const std::string& what) const {
-  throw ApiError(400, fmt::format("{}{}: {}", prefix_, name, what), prefix_ + name);
+void RequestFields::refuse(std::string_view name, std::string_view what) const {
+  throw ApiError(400, fmt::format("{}{}: {}", prefix_, name, what), fmt::format("{}{}", prefix_, name));
 }
 
-const nlohmann::json* RequestFields::find(const std::string& name) {
-  known_.insert(name);
+const nlohmann::json* RequestFields::find(std::string_view name) {
+  known_.push_back(name);
   const auto found = object_.find(name);
   return found == object_.end() || found->is_null() ? nullptr : &*found;
 }
 
-std::optional<std::string> RequestFields::text(const std::string& name) {
+std::optional<std::string> RequestFields::text(std::string_view name) {
   const nlohmann::json* const value = find(name);
   if (value == nullptr) return std::nullopt;
   if (!value->is_string()) refuse(name, "must be a string");
   return value->get<std::string>();
 }
 
-std::optional<bool> RequestFields::flag(const std::string& name) {
+std::optional<bool> RequestFields::flag(std::string_view name) {
   const nlohmann::json* const value = find(name);
   if (value == nullptr) return std::nullopt;
   if (!value->is_boolean()) refuse(name, "must be true or false");
   return value->get<bool>();
 }
 
-std::optional<double> RequestFields::number(const std::string& name, double low, double high) {
+std::optional<double> RequestFields::number(std::string_view name, double low, double high) {
   const nlohmann::json* const value = find(name);
   if (value == nullptr) return std::nullopt;
   if (!value->is_number()) refuse(name, "must be a number");
@@ -66,7 +68,7 @@ std::optional<double> RequestFields::number(const std::string& name, double low,
   return number;
 }
 
-std::optional<std::uint64_t> RequestFields::whole(const std::string& name, std::uint64_t low, std::uint64_t high) {
+std::optional<std::uint64_t> RequestFields::whole(std::string_view name, std::uint64_t low, std::uint64_t high) {
   const nlohmann::json* const value = find(name);
   if (value == nullptr) return std::nullopt;
   if (!value->is_number_unsigned() || value->get<std::uint64_t>() < low || value->get<std::uint64_t>() > high) {
@@ -75,16 +77,17 @@ std::optional<std::uint64_t> RequestFields::whole(const std::string& name, std::
   return value->get<std::uint64_t>();
 }
 
-std::optional<RequestFields> RequestFields::object(const std::string& name) {
+std::optional<RequestFields> RequestFields::object(std::string_view name) {
   const nlohmann::json* const value = find(name);
   if (value == nullptr) return std::nullopt;
-  return RequestFields(*value, prefix_ + name);
+  return RequestFields(*value, fmt::format("{}{}", prefix_, name));
 }
 
 void RequestFields::refuse_others() const {
   for (const auto& [name, value] : object_.items()) {
-    if (known_.contains(name)) continue;
-    const std::vector<std::string> known(known_.begin(), known_.end());
+    if (std::ranges::find(known_, name) != known_.end()) continue;
+    std::vector<std::string> known(known_.begin(), known_.end());
+    std::ranges::sort(known);
     const std::string meant = did_you_mean(name, known);
     const std::string_view within = std::string_view(prefix_).substr(0, prefix_.empty() ? 0 : prefix_.size() - 1);
     throw ApiError(400,

@@ -12,16 +12,23 @@ nlohmann::json parsed(const std::string& event) {
   return nlohmann::json::parse(event.substr(6));
 }
 
+std::string piece_of(const CompletionEvents& events, std::size_t index, std::string_view text,
+                     std::string_view finish_reason, const Json* logprobs, const Json* semfuse) {
+  std::string event;
+  events.add_piece(event, index, text, finish_reason, logprobs, semfuse);
+  return event;
+}
+
 TEST(CompletionAnswer, PiecesAreWhatClientsRead) {
   const CompletionEvents events({.id = "cmpl-1", .created = 7, .model = "m", .chat = false});
-  const nlohmann::json piece = parsed(events.piece(2, "a\"\n", "", nullptr, nullptr));
+  const nlohmann::json piece = parsed(piece_of(events, 2, "a\"\n", "", nullptr, nullptr));
   EXPECT_EQ(piece["id"], "cmpl-1");
   EXPECT_EQ(piece["object"], "text_completion");
   EXPECT_EQ(piece["choices"][0]["index"], 2);
   EXPECT_EQ(piece["choices"][0]["text"], "a\"\n");
   EXPECT_TRUE(piece["choices"][0]["finish_reason"].is_null());
   const Json extra = {{"realised", Json{{"length", 3.0}}}};
-  const nlohmann::json last = parsed(events.piece(0, "", "stop", nullptr, &extra));
+  const nlohmann::json last = parsed(piece_of(events, 0, "", "stop", nullptr, &extra));
   EXPECT_EQ(last["choices"][0]["finish_reason"], "stop");
   EXPECT_EQ(last["choices"][0]["semfuse"]["realised"]["length"], 3.0);
   EXPECT_EQ(parsed(events.usage({.prompt_tokens = 2, .completion_tokens = 3}))["usage"]["total_tokens"], 5);
@@ -30,8 +37,8 @@ TEST(CompletionAnswer, PiecesAreWhatClientsRead) {
 TEST(CompletionAnswer, ChatsHaveDeltas) {
   const CompletionEvents events({.id = "chatcmpl-1", .created = 7, .model = "m", .chat = true});
   EXPECT_EQ(parsed(events.role(0))["choices"][0]["delta"]["role"], "assistant");
-  EXPECT_EQ(parsed(events.piece(0, "x", "", nullptr, nullptr))["choices"][0]["delta"]["content"], "x");
-  EXPECT_TRUE(parsed(events.piece(0, "", "stop", nullptr, nullptr))["choices"][0]["delta"].empty());
+  EXPECT_EQ(parsed(piece_of(events, 0, "x", "", nullptr, nullptr))["choices"][0]["delta"]["content"], "x");
+  EXPECT_TRUE(parsed(piece_of(events, 0, "", "stop", nullptr, nullptr))["choices"][0]["delta"].empty());
 }
 
 TEST(CompletionAnswer, LogprobsAreInBothForms) {
