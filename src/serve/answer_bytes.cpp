@@ -51,9 +51,9 @@ std::string AnswerBytes::head_of(const HttpAnswer& answer, std::optional<std::si
 void AnswerBytes::wake(std::unique_lock<std::mutex>& lock) {
   if (woken_) return;
   woken_ = true;
-  const std::function<void()> wake = wake_;
+  const auto wake = wake_;
   lock.unlock();
-  wake();
+  (*wake)();
 }
 
 void AnswerBytes::send(HttpAnswer answer) {
@@ -61,8 +61,8 @@ void AnswerBytes::send(HttpAnswer answer) {
   if (begun_ || closed_) return;
   begun_ = ended_ = true;
   on_gone_ = nullptr;
-  bytes_ = head_of(answer, answer.body.size());
-  if (!form_.is_head) bytes_ += answer.body;
+  head_ = head_of(answer, answer.body.size());
+  if (!form_.is_head) head_ += answer.body;
   wake(lock);
 }
 
@@ -71,22 +71,22 @@ void AnswerBytes::begin(HttpAnswer head) {
   if (begun_ || closed_) return;
   begun_ = true;
   if (!form_.chunks) form_.keep = false;
-  bytes_ = head_of(head, std::nullopt);
+  ends_in_chunk_ = form_.chunks;
+  head_ = head_of(head, std::nullopt);
 }
 
 bool AnswerBytes::append(std::string_view piece) {
-  if (bytes_.size() + piece.size() > form_.most_unread) return false;
-  if (form_.chunks) fmt::format_to(std::back_inserter(bytes_), "{:x}\r\n", piece.size());
-  bytes_ += piece;
-  if (form_.chunks) bytes_ += "\r\n";
+  if (pieces_.size() + piece.size() > form_.most_unread) return false;
+  pieces_ += piece;
   return true;
 }
 
 void AnswerBytes::cut(std::unique_lock<std::mutex>& lock) {
   ended_ = true;
-  const std::function<void()> cut = cut_;
+  ends_in_chunk_ = false;  // Nobody may take it for complete.
+  const auto cut = cut_;
   lock.unlock();
-  cut();
+  (*cut)();
 }
 
 void AnswerBytes::write(std::string_view piece) {
@@ -102,7 +102,6 @@ void AnswerBytes::end(std::string_view last_piece) {
   if (!last_piece.empty() && !append(last_piece)) return cut(lock);
   ended_ = true;
   on_gone_ = nullptr;
-  if (form_.chunks) bytes_ += "0\r\n\r\n";
   woken_ = false;  // Who waits for more need wait no longer.
   wake(lock);
 }
@@ -125,19 +124,28 @@ bool AnswerBytes::has_ended() const {
 
 AnswerBytes::Output AnswerBytes::take() {
   const std::lock_guard lock(mutex_);
-  woken_ = !bytes_.empty();
-  Output output{.bytes = std::move(bytes_), .last = ended_, .keep = form_.keep};
-  bytes_.clear();
+  Output output{.bytes = std::exchange(head_, {}), .last = ended_, .keep = form_.keep};
+  if (form_.chunks && !pieces_.empty()) {
+    fmt::format_to(std::back_inserter(output.bytes), "{:x}\r\n", pieces_.size());
+    output.bytes.append(pieces_).append("\r\n");
+  } else {
+    output.bytes += pieces_;
+  }
+  pieces_.clear();
+  if (ended_ && std::exchange(ends_in_chunk_, false)) output.bytes += "0\r\n\r\n";
+  woken_ = !output.bytes.empty();
   return output;
 }
 
 void AnswerBytes::close() {
-  std::function<void()> gone, wake, cut;  // What they hold is let go of without the lock.
+  std::function<void()> gone;  // What it and the others hold is let go of without the lock.
+  std::shared_ptr<const std::function<void()>> wake, cut;
   {
     const std::lock_guard lock(mutex_);
     if (closed_) return;
     closed_ = true;
-    bytes_.clear();
+    head_.clear();
+    pieces_.clear();
     gone = std::exchange(on_gone_, nullptr);
     wake = std::exchange(wake_, nullptr);
     cut = std::exchange(cut_, nullptr);

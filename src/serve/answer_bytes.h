@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -23,7 +24,9 @@ class AnswerBytes : public HttpExchange {
   // `wake` is told that there are bytes, and not again before a take() that finds none, but for the end, which is
   // always told; `cut` that the client reads too slowly. Both by any thread.
   AnswerBytes(const Form& form, std::function<void()> wake, std::function<void()> cut)
-      : form_(form), wake_(std::move(wake)), cut_(std::move(cut)) {}
+      : form_(form),
+        wake_(std::make_shared<const std::function<void()>>(std::move(wake))),
+        cut_(std::make_shared<const std::function<void()>>(std::move(cut))) {}
 
   void send(HttpAnswer answer) override;
   void begin(HttpAnswer head) override;
@@ -52,11 +55,13 @@ class AnswerBytes : public HttpExchange {
 
   mutable std::mutex mutex_;  // Guards all of it.
   Form form_;
-  std::function<void()> wake_;
-  std::function<void()> cut_;
+  std::shared_ptr<const std::function<void()>> wake_;  // Shared: called without the lock.
+  std::shared_ptr<const std::function<void()>> cut_;
   std::function<void()> on_gone_;
-  std::string bytes_;
+  std::string head_;    // Or a whole answer.
+  std::string pieces_;  // That wait; one chunk, however many they are.
   bool begun_ = false;
+  bool ends_in_chunk_ = false;  // The empty one, which has not been taken.
   bool ended_ = false;
   bool closed_ = false;
   bool woken_ = false;

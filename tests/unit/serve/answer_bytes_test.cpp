@@ -40,6 +40,16 @@ TEST_F(AnswerBytesTest, PiecesWakeNobodyUntilATakeFindsNone) {
   EXPECT_EQ(num_woken_, 2);
 }
 
+TEST_F(AnswerBytesTest, PiecesThatWaitAreOneChunk) {
+  AnswerBytes answer = answer_bytes();
+  answer.begin({});
+  answer.write("first");
+  answer.take();
+  answer.write("one ");
+  answer.write("and two");
+  EXPECT_EQ(answer.take().bytes, "b\r\none and two\r\n");
+}
+
 TEST_F(AnswerBytesTest, EndIsToldAtOnceWithTheLastPiece) {
   AnswerBytes answer = answer_bytes();
   answer.begin({});
@@ -63,6 +73,7 @@ TEST_F(AnswerBytesTest, ClientThatLeavesTooMuchUnreadIsCut) {
     EXPECT_EQ(num_cut_, 0);
     at_end ? answer.end(std::string(300, 'b')) : answer.write(std::string(300, 'b'));
     EXPECT_EQ(num_cut_, 1);
+    EXPECT_FALSE(answer.take().bytes.ends_with("0\r\n\r\n"));
   }
 }
 
