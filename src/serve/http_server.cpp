@@ -43,9 +43,9 @@ std::string_view view(beast::string_view text) {
 
 class Connection;
 
-// Pieces that follow the last ones sooner than this wait for others: no reader sees the difference, and a busy server
-// writes less often. Head and first token, and the end of an answer never wait.
-constexpr std::chrono::milliseconds kPause(8);
+// Pieces that follow the last ones sooner than this, a frame of a screen, wait for others: no reader sees the
+// difference, and a busy server writes less often. Head and first token, and the end of an answer never wait.
+constexpr std::chrono::milliseconds kPause(16);
 
 // What all connections share; used on the server's thread but for the count.
 struct Shared {
