@@ -4,6 +4,7 @@
 
 #include "grammar/compiled_grammar_state.h"
 #include "grammar/expected_text.h"
+#include "grammar/token_walk.h"
 #include "io/quoted_text.h"
 #include "semfuse/error.h"
 #include "semfuse/grammar.h"

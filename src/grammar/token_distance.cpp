@@ -4,6 +4,7 @@
 #include <unordered_set>
 
 #include "grammar/token_masks.h"
+#include "grammar/token_walk.h"
 #include "semfuse/error.h"
 
 namespace semfuse {

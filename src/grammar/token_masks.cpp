@@ -4,6 +4,8 @@
 #include <array>
 #include <utility>
 
+#include "grammar/token_walk.h"
+
 namespace semfuse {
 
 StateMasks::Uniform StateMasks::find_uniform(ConfigurationId begin, Configurations& configurations) const {
@@ -85,11 +87,11 @@ const StateMasks::Mask& StateMasks::of(StateId state, Configurations& configurat
   const auto visit = [&](std::uint32_t node, ConfigurationId to) {
     if (configurations.accepting(to)) mask->ends.push_back(node);
   };
+  ReadableTokens readable(trie_, configurations);
   if (uniform.all == nullptr && uniform.blank == nullptr) {
-    find_readable(
-        trie_, 0, configurations, begin, [](const TokenTrie::Node&, std::uint8_t) { return false; }, insert, visit);
+    readable.find(begin, ReadableTokens::NoSkip{}, insert, visit);
   } else {
-    find_readable(trie_, 0, configurations, begin, uniform, insert, visit);
+    readable.find(begin, uniform, insert, visit);
   }
   if (mask->ends.size() > kMostEnds) {
     mask->too_many_ends = true;
@@ -174,7 +176,7 @@ const StoredMask& TokenMasks::allowed(ConfigurationId configuration) {
 
 void TokenMasks::add_readable(TokenSet& set, const TokenTrie& trie, ConfigurationId configuration) {
   if (!needs_completion()) {
-    insert_readable(trie, 0, configurations_, configuration, set);
+    ReadableTokens(trie, configurations_).insert(configuration, set);
     return;
   }
   walk(trie, configurations_, configuration, [&](std::uint32_t node, ConfigurationId to, ConfigurationId) {
@@ -203,10 +205,11 @@ void TokenMasks::add_by_states(TokenSet& set, ConfigurationId configuration) {
     const auto returns = configurations_.returns(item.stack);
     const ConfigurationId outside = configurations_.find({returns.begin(), returns.end()});
     const ByteGroups next = configurations_.next_groups(outside);
+    ends_.clear();
     for (const std::uint32_t end : mask.ends) {
-      if ((trie[end].groups_below & next) == 0) continue;
-      insert_readable(trie, end, configurations_, outside, set);
+      if ((trie[end].groups_below & next) != 0) ends_.push_back(end);
     }
+    ReadableTokens(trie, configurations_).insert_below(ends_, outside, set);
   }
 }
 

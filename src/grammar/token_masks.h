@@ -159,6 +159,7 @@ class TokenMasks {
   Promise promise_;
   StateMasks& state_masks_;
   TokenSet scratch_;  // A mask is written there; most are known already.
+  std::vector<std::uint32_t> ends_;
   Configurations configurations_;
   StableList<Entry> entries_;         // Of each configuration.
   std::vector<ContextSet> contexts_;  // Of each configuration, or 0 if not known.
@@ -172,100 +173,5 @@ class TokenMasks {
   std::size_t mask_memory_ = 0;
   std::mutex mutex_;
 };
-
-// Calls visit(node, configuration, that of its parent) for every node that the grammar can read from `begin` on, in
-// depth-first order. Returns how many nodes it looked at.
-template <typename Visit>
-std::size_t walk(const TokenTrie& trie, Configurations& configurations, ConfigurationId begin, Visit visit) {
-  struct Level {
-    std::uint32_t next;
-    std::uint32_t end;
-    ConfigurationId at;
-  };
-  std::vector<Level> levels = {{trie[0].first_child, trie.end_of_children(0), begin}};
-  levels.reserve(trie.max_depth() + 1);
-  std::size_t work = 0;
-  while (!levels.empty()) {
-    Level& level = levels.back();
-    if (level.next == level.end) {
-      levels.pop_back();
-      continue;
-    }
-    ++work;
-    const std::uint32_t node = level.next++;
-    const ConfigurationId to = configurations.step(level.at, trie[node].byte);
-    if (to == Configurations::kDead) continue;
-    visit(node, to, level.at);
-    if (!trie.is_leaf(node)) levels.push_back({trie[node].first_child, trie.end_of_children(node), to});
-  }
-  return work;
-}
-
-// The same below a node for tokens alone: calls insert(tokens) for those whose strings the grammar can read. Subtrees
-// of which every string is read are not walked through, nor those that skip() says. Calls visit(node, configuration)
-// for the nodes that are and have others below them.
-template <typename Skip, typename Insert, typename Visit>
-void find_readable(const TokenTrie& trie, std::uint32_t from, Configurations& configurations, ConfigurationId begin,
-                   Skip skip, Insert insert, Visit visit) {
-  struct Level {
-    std::uint32_t next;
-    std::uint32_t end;
-    ConfigurationId at;
-    Configurations::Row row;
-  };
-  const Configurations::Row first_row = configurations.row(begin);
-  std::vector<Level> levels;
-  levels.reserve(trie.max_depth() + 1);
-  const auto walk_nodes = [&](std::uint32_t first, std::uint32_t end, std::uint8_t first_byte) {
-    levels.push_back({first, end, begin, first_row});
-    while (!levels.empty()) {
-      Level& level = levels.back();
-      if (level.next == level.end) {
-        levels.pop_back();
-        continue;
-      }
-      const std::uint32_t index = level.next++;
-      const TokenTrie::Node& node = trie[index];
-      ConfigurationId to = configurations.known_step(level.row, node.byte);
-      if (to == Configurations::kDead || skip(node, first_byte)) continue;
-      if (node.num_children == 0) {  // Whatever it leads to.
-        insert(trie.tokens_below(index));
-        continue;
-      }
-      if (to == Configurations::kUnknown) to = configurations.step(level.at, node.byte);
-      const StateRun run = configurations.run(to);
-      const bool fits =
-          run.length == StateRun::kEndless || (node.height < TokenTrie::kMostHeight && node.height <= run.length);
-      if (fits && (node.groups_below & ~run.groups) == 0) {
-        insert(trie.tokens_below(index));
-        continue;
-      }
-      insert(trie.tokens(index));
-      visit(index, to);
-      levels.push_back({node.first_child, trie.end_of_children(index), to, configurations.row(to)});
-    }
-  };
-  if (from != 0) {
-    walk_nodes(trie[from].first_child, trie.end_of_children(from), 0);
-    return;
-  }
-  // Most states read few bytes.
-  for (std::size_t byte = 0; byte < 256; ++byte) {
-    if (configurations.known_step(first_row, static_cast<std::uint8_t>(byte)) == Configurations::kDead) continue;
-    if (const std::uint32_t child = trie.first_level(static_cast<std::uint8_t>(byte)))
-      walk_nodes(child, child + 1, static_cast<std::uint8_t>(byte));
-  }
-}
-
-// The same into a set.
-inline void insert_readable(const TokenTrie& trie, std::uint32_t from, Configurations& configurations,
-                            ConfigurationId begin, TokenSet& set) {
-  find_readable(
-      trie, from, configurations, begin, [](const TokenTrie::Node&, std::uint8_t) { return false; },
-      [&](std::span<const TokenId> tokens) {
-        for (const TokenId token : tokens) set.insert(token);
-      },
-      [](std::uint32_t, ConfigurationId) {});
-}
 
 }  // namespace semfuse

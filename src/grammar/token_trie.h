@@ -52,6 +52,11 @@ class TokenTrie {
   std::span<const TokenId> tokens_below(std::uint32_t node) const {
     return {tokens_.data() + nodes_[node].first_token, tokens_.data() + nodes_[node].end_token};
   }
+  std::span<const TokenId> tokens_between(std::uint32_t first, std::uint32_t end) const {
+    return {tokens_.data() + first, tokens_.data() + end};
+  }
+  // Asks the memory for a node that will be needed soon.
+  void fetch(std::uint32_t node) const { __builtin_prefetch(&nodes_[node]); }
   // The token with the longest string that the text begins with, if there is one; of several the first.
   struct Longest {
     TokenId token;

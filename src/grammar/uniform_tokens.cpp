@@ -50,14 +50,23 @@ const TokenSet* UniformTokens::find(TokenKinds kinds, TokenKinds needed) const {
                                   [&](const auto& set) { return set->kinds == kinds && set->needed == needed; });
   if (found != sets_.end()) return &(*found)->tokens;
   if (sets_.size() == kMostSets) return nullptr;
-  // What is taken out is less than what is in.
-  TokenSet tokens = needed != 0 ? every_blank_ : every_;
+  const auto is_in = [&](const Kind& kind) { return ((kind.kinds & ~kinds) | (~kind.kinds & needed)) == 0; };
+  std::size_t num_in = 0;
   std::uint32_t begin = 0;
   for (const Kind& kind : kinds_) {
-    const bool is_in = ((kind.kinds & ~kinds) | (~kind.kinds & needed)) == 0;
-    for (std::uint32_t i = begin; !is_in && i < kind.end; ++i) {
+    if (is_in(kind)) num_in += kind.end - begin;
+    begin = kind.end;
+  }
+  // Tokens are put in or taken out, whatever is less.
+  const bool put_in = num_in <= tokens_.size() / 2;
+  TokenSet tokens = put_in ? TokenSet(tokens_.size()) : needed != 0 ? every_blank_ : every_;
+  begin = 0;
+  for (const Kind& kind : kinds_) {
+    for (std::uint32_t i = begin; is_in(kind) == put_in && i < kind.end; ++i) {
       const auto token = static_cast<std::size_t>(tokens_[i]);
-      tokens.words()[token / 64] &= ~(std::uint64_t{1} << (token % 64));
+      const std::uint64_t bit = std::uint64_t{1} << (token % 64);
+      std::uint64_t& word = tokens.words()[token / 64];
+      word = put_in ? word | bit : word & ~bit;
     }
     begin = kind.end;
   }
