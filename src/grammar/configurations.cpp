@@ -1,30 +1,15 @@
 #include "grammar/configurations.h"
 
 #include <algorithm>
-#include <bit>
-#include <unordered_set>
 #include <utility>
 
 #include "core/random.h"
-#include "grammar/strong_components.h"
-#include "semfuse/error.h"
+#include "grammar/closure_builder.h"
 
 namespace semfuse {
 namespace {
 
-// A place in a stack node's own group: the node itself or one that it shares a cycle with.
-constexpr StackId kGroup = 0x80000000;
-constexpr std::size_t kMostItems = 50'000;
-
-std::vector<std::uint32_t> words_of(std::span<const Configurations::Item> items) {
-  std::vector<std::uint32_t> words;
-  words.reserve(2 * items.size());
-  for (const Configurations::Item& item : items) {
-    words.push_back(item.state);
-    words.push_back(item.stack);
-  }
-  return words;
-}
+constexpr std::size_t kFirstSlots = 256;
 
 std::uint64_t hash_of_items(std::span<const Configurations::Item> items) {
   std::uint64_t hash = items.size();
@@ -34,35 +19,31 @@ std::uint64_t hash_of_items(std::span<const Configurations::Item> items) {
   return hash;
 }
 
-void sort_unique(std::vector<Configurations::Item>& items) {
-  std::sort(items.begin(), items.end());
-  items.erase(std::unique(items.begin(), items.end()), items.end());
-}
-
-void check_size(std::size_t num_items) {
-  if (num_items > kMostItems) {
-    throw Error("grammar: the text can be read in too many ways at once; make the grammar less ambiguous");
-  }
-}
-
 }  // namespace
 
 Configurations::Configurations(const Automaton& automaton, const Completion* completion)
-    : automaton_(automaton), completion_(completion) {
+    : automaton_(automaton),
+      completion_(completion),
+      table_(kFirstSlots),
+      builder_(std::make_unique<ClosureBuilder>(*this)) {
   returns_.emplace_back();  // kBottom
   group_size_.push_back(1);
   if (completion_ != nullptr) {
     good_.push_back({Completion::kBoundary});
     if (completion_->begin() != Completion::kBoundary) good_.back().push_back(completion_->begin());
   }
-  find({});                             // kDead
-  find({{automaton.root(), kBottom}});  // kBegin
+  find({});  // kDead
+  const Item begin = {automaton.root(), kBottom};
+  find({&begin, 1});  // kBegin
 }
 
-ConfigurationId Configurations::find(std::vector<Item> items) {
+Configurations::~Configurations() = default;
+
+// Changes the list.
+ConfigurationId Configurations::find_these(std::vector<Item>& items) {
   // An item at the end of its rule is the places that the rule returns to.
-  std::unordered_set<std::uint64_t> seen;
   std::size_t num_kept = 0;
+  seen_.clear();
   for (std::size_t i = 0; i < items.size(); ++i) {
     const Item item = items[i];
     if (item.state != Automaton::kEnd || item.stack == kBottom) {
@@ -70,89 +51,98 @@ ConfigurationId Configurations::find(std::vector<Item> items) {
     } else {
       work_ += returns_[item.stack].size();
       for (const Item& target : returns_[item.stack]) {
-        if (seen.insert(std::uint64_t{target.state} << 32 | target.stack).second) items.push_back(target);
+        if (seen_.insert(std::uint64_t{target.state} << 32 | target.stack)) items.push_back(target);
       }
-      check_size(items.size());
+      check_number_of_items(items.size());
     }
   }
   work_ += num_kept;
   items.resize(num_kept);
-  sort_unique(items);
-  drop_exceeded(items);
-  const std::uint64_t hash = hash_of_items(items);
-  const auto [first, last] = by_hash_.equal_range(hash);
-  for (auto it = first; it != last; ++it) {
-    if (nodes_[it->second].items == items) return it->second;
+  if (num_kept > 1) {
+    sort_unique(items);
+    drop_exceeded(items);
+  }
+  const auto hash = static_cast<std::uint32_t>(hash_of_items(items));
+  std::size_t slot = hash & (table_.size() - 1);
+  for (; table_[slot].configuration != kUnknown; slot = (slot + 1) & (table_.size() - 1)) {
+    const ConfigurationId known = table_[slot].configuration;
+    if (table_[slot].hash == hash && std::ranges::equal(nodes_[known].items, items)) return known;
   }
   const auto id = static_cast<ConfigurationId>(nodes_.size());
   nodes_.grow(nodes_.size() + 1);
   memory_ += 150 + items.size() * sizeof(Item);
-  nodes_[id].items = std::move(items);
-  by_hash_.emplace(hash, id);
+  nodes_[id].items = arena_.copy(std::span<const Item>(items));
+  table_[slot] = {hash, id};
+  if (2 * nodes_.size() > table_.size()) grow_table();
   return id;
+}
+
+void Configurations::grow_table() {
+  std::vector<Slot> table(2 * table_.size());
+  for (const Slot& one : table_) {
+    if (one.configuration == kUnknown) continue;
+    std::size_t slot = one.hash & (table.size() - 1);
+    while (table[slot].configuration != kUnknown) slot = (slot + 1) & (table.size() - 1);
+    table[slot] = one;
+  }
+  table_ = std::move(table);
 }
 
 // Two items in the same counted repetition that may end it read the same, but one goes on for longer: the other adds
 // nothing.
-void Configurations::drop_exceeded(std::vector<Item>& items) const {
+void Configurations::drop_exceeded(std::vector<Item>& items) {
   const auto first = std::lower_bound(items.begin(), items.end(), Item{Automaton::kFirstCounted, 0});
   if (items.end() - first < 2) return;
-  std::unordered_set<std::uint64_t> longer;
+  seen_.clear();
   // Ascending, so what was repeated less often comes first.
   items.erase(std::remove_if(first, items.end(),
                              [&](const Item& item) {
                                const Automaton::Count count = automaton_.count(item.state);
                                const std::uint64_t place = std::uint64_t{count.place} << 32 | item.stack;
-                               return count.enough && !longer.insert(place).second;
+                               return count.enough && !seen_.insert(place);
                              }),
               items.end());
 }
 
 ConfigurationId Configurations::representative(ConfigurationId configuration, std::size_t most_bytes) {
-  const std::vector<Item>& here = nodes_[configuration].items;
+  const std::span<const Item> here = nodes_[configuration].items;
   if (here.empty() || here.back().state < Automaton::kFirstCounted) return configuration;
-  std::vector<Item> items = here;
-  for (Item& item : items) item.state = automaton_.representative(item.state, most_bytes);
-  return items == here ? configuration : find(std::move(items));
+  found_.assign(here.begin(), here.end());
+  for (Item& item : found_) item.state = automaton_.representative(item.state, most_bytes);
+  return std::ranges::equal(found_, here) ? configuration : find_these(found_);
 }
 
 // All bytes that nothing reads are known to lead nowhere as soon as one is asked for.
-std::atomic<ConfigurationId>* Configurations::new_row(const Closure& closure) {
-  const std::uint32_t num_classes = automaton_.num_byte_classes();
-  auto* row = new std::atomic<ConfigurationId>[num_classes];
-  for (std::uint32_t c = 0; c < num_classes; ++c) row[c].store(kDead, std::memory_order_relaxed);
-  for (const Item& item : closure.readers) {
+Configurations::Row Configurations::make_row(Node& node) {
+  static_assert(kDead == 0, "rows are made of nothing");
+  const std::span<std::atomic<ConfigurationId>> row =
+      arena_.make<std::atomic<ConfigurationId>>(automaton_.num_byte_classes());
+  for (const Item& item : closure(node).readers) {
     for (const Automaton::ByteEdge& edge : automaton_[item.state].state.bytes) {
       const std::uint32_t last = automaton_.byte_class(edge.high);
       for (std::uint32_t c = automaton_.byte_class(edge.low); c <= last; ++c)
         row[c].store(kUnknown, std::memory_order_relaxed);
     }
   }
-  memory_ += num_classes * sizeof(ConfigurationId);
-  return row;
-}
-
-Configurations::Row Configurations::row(ConfigurationId configuration) {
-  std::atomic<std::atomic<ConfigurationId>*>& row = nodes_[configuration].row;
-  if (row.load(std::memory_order_relaxed) == nullptr)
-    row.store(new_row(closure(configuration)), std::memory_order_release);
-  return row.load(std::memory_order_relaxed);
+  memory_ += row.size_bytes();
+  node.row.store(row.data(), std::memory_order_release);
+  return row.data();
 }
 
 ConfigurationId Configurations::compute_step(ConfigurationId from, std::uint8_t byte) {
-  const Closure& here = closure(from);
+  Node& node = nodes_[from];
   row(from);
-  std::atomic<ConfigurationId>& entry = nodes_[from].row.load(std::memory_order_relaxed)[automaton_.byte_class(byte)];
+  std::atomic<ConfigurationId>& entry = node.row.load(std::memory_order_relaxed)[automaton_.byte_class(byte)];
   if (entry.load(std::memory_order_relaxed) == kDead) return kDead;
-  std::vector<Item> items;
-  for (const Item& item : here.readers) {
+  found_.clear();
+  for (const Item& item : node.closure.readers) {
     const Automaton::View view = automaton_[item.state];
     for (const Automaton::ByteEdge& edge : view.state.bytes) {
       if (edge.low > byte) break;
-      if (byte <= edge.high) items.push_back({edge.target + view.offset, item.stack});
+      if (byte <= edge.high) found_.push_back({edge.target + view.offset, item.stack});
     }
   }
-  const ConfigurationId to = find(std::move(items));
+  const ConfigurationId to = find_these(found_);
   entry.store(to, std::memory_order_release);
   return to;
 }
@@ -191,163 +181,20 @@ std::optional<std::uint8_t> Configurations::only_byte(ConfigurationId configurat
   return byte;
 }
 
-// Follows calls, returns and empty edges. Nodes of calls made here may still gain places to return to, and may be in
-// cycles; at the end they become nodes of the table.
-class Configurations::ClosureBuilder {
- public:
-  explicit ClosureBuilder(Configurations& table) : table_(table), automaton_(table.automaton_) {}
-
-  Closure build(ConfigurationId configuration) {
-    for (const Item& item : table_.nodes_[configuration].items) add(item);
-    for (std::size_t i = 0; i < items_.size(); ++i) expand(items_[i]);
-    return finish();
-  }
-
- private:
-  struct Call {
-    std::vector<Item> returns;
-    bool returned = false;
-  };
-
-  static bool is_new(StackId stack) { return stack >= kGroup; }
-
-  // `covered`: an empty edge, or a call that reads nothing, leads there from another with the same stack, which can do
-  // what it can.
-  void add(Item item, bool covered = false) {
-    ++table_.work_;
-    if (is_known(item)) return;
-    items_.push_back(item);
-    covered_.push_back(covered);
-    check_size(items_.size());
-  }
-
-  // Most closures are small: a list is enough for these.
-  bool is_known(Item item) {
-    constexpr std::size_t kFew = 16;
-    if (items_.size() < kFew) return std::find(items_.begin(), items_.end(), item) != items_.end();
-    const auto key = [](Item one) { return std::uint64_t{one.state} << 32 | one.stack; };
-    if (seen_.empty()) {
-      for (const Item& one : items_) seen_.insert(key(one));
-    }
-    return !seen_.insert(key(item)).second;
-  }
-
-  void expand(Item item) {
-    const auto [state, offset, exit] = automaton_[item.state];
-    for (const StateId target : state.empty) add({target + offset, item.stack}, true);
-    if (exit != Automaton::kNone) add({exit, item.stack}, true);
-    if (state.accepting) return_from(item.stack);
-    for (const Automaton::CallEdge& call : state.calls) {
-      const Item target = {call.target + offset, item.stack};
-      const auto [found, added] = call_of_.emplace(call.start, static_cast<std::uint32_t>(calls_.size()));
-      if (added) {
-        calls_.emplace_back();
-        add({call.start, kGroup + found->second});
-      }
-      calls_[found->second].returns.push_back(target);
-      check_size(++num_returns_);
-      if (calls_[found->second].returned) add(target, true);
-    }
-  }
-
-  void return_from(StackId stack) {
-    if (stack == kBottom) {
-      accepting_ = true;
-    } else if (is_new(stack)) {
-      Call& call = calls_[stack - kGroup];
-      if (call.returned) return;
-      call.returned = true;
-      for (const Item& item : std::vector<Item>(call.returns)) add(item, true);
-    } else if (returned_.emplace(stack, true).second) {
-      for (const Item& item : table_.returns_[stack]) add(item);
-    }
-  }
-
-  Closure finish() {
-    const std::vector<StackId> ids = intern_calls();
-    Closure closure;
-    closure.accepting = accepting_;
-    for (std::size_t i = 0; i < items_.size(); ++i) {
-      const Item item = items_[i];
-      const auto [state, offset, exit] = automaton_[item.state];
-      const bool reads = !state.bytes.empty();
-      if (reads) closure.readers.push_back({item.state, is_new(item.stack) ? ids[item.stack - kGroup] : item.stack});
-      const bool goes_on = reads || !state.calls.empty() || !state.empty.empty() || exit != Automaton::kNone;
-      if (!is_new(item.stack) && !covered_[i] && goes_on) closure.outer.push_back(item);
-    }
-    sort_unique(closure.readers);
-    for (const Item& item : closure.readers) {
-      const StateRun run = automaton_.run(item.state);
-      if (run.length > closure.run.length ||
-          (run.length == closure.run.length && std::popcount(run.groups) > std::popcount(closure.run.groups))) {
-        closure.run = run;
-      }
-    }
-    sort_unique(closure.outer);
-    return closure;
-  }
-
-  // Nodes of the table for the calls made here.
-  std::vector<StackId> intern_calls() {
-    std::vector<std::vector<std::uint32_t>> edges(calls_.size());
-    for (std::size_t c = 0; c < calls_.size(); ++c) {
-      for (const Item& item : calls_[c].returns) {
-        if (is_new(item.stack)) edges[c].push_back(item.stack - kGroup);
-      }
-    }
-    std::vector<StackId> ids(calls_.size());
-    std::vector<std::uint32_t> place_in_group(calls_.size(), 0);
-    std::vector<bool> finished(calls_.size());
-    for (std::vector<std::uint32_t>& component : strong_components(edges)) {
-      std::sort(component.begin(), component.end());
-      for (std::uint32_t i = 0; i < component.size(); ++i) place_in_group[component[i]] = i;
-      std::vector<std::vector<Item>> group(component.size());
-      for (std::uint32_t i = 0; i < component.size(); ++i) {
-        for (const Item& item : calls_[component[i]].returns) {
-          const bool inside = is_new(item.stack) && !finished[item.stack - kGroup];
-          const StackId stack = inside               ? kGroup + place_in_group[item.stack - kGroup]
-                                : is_new(item.stack) ? ids[item.stack - kGroup]
-                                                     : item.stack;
-          group[i].push_back({item.state, stack});
-        }
-      }
-      const StackId first = table_.find_group(group);
-      for (std::uint32_t i = 0; i < component.size(); ++i) {
-        ids[component[i]] = first + i;
-        finished[component[i]] = true;
-      }
-    }
-    return ids;
-  }
-
-  Configurations& table_;
-  const Automaton& automaton_;
-  std::vector<Item> items_;
-  std::vector<bool> covered_;
-  std::unordered_set<std::uint64_t> seen_;
-  std::vector<Call> calls_;
-  std::unordered_map<StateId, std::uint32_t> call_of_;
-  std::unordered_map<StackId, bool> returned_;
-  std::size_t num_returns_ = 0;
-  bool accepting_ = false;
-};
-
-const Configurations::Closure& Configurations::closure(ConfigurationId configuration) {
-  Node& node = nodes_[configuration];
-  if (!node.closure) {
-    auto closure = std::make_unique<Closure>(ClosureBuilder(*this).build(configuration));
-    memory_ += 64 + (closure->readers.size() + closure->outer.size()) * sizeof(Item);
-    node.closure = std::move(closure);
-    node.accepting.store(node.closure->accepting ? 1 : 0, std::memory_order_relaxed);
-  }
-  return *node.closure;
+const Configurations::Closure& Configurations::make_closure(Node& node) {
+  node.closure = builder_->build(node.items);
+  node.has_closure = true;
+  node.accepting.store(node.closure.accepting ? 1 : 0, std::memory_order_relaxed);
+  memory_ += 64 + (node.closure.readers.size() + node.closure.outer.size()) * sizeof(Item);
+  return node.closure;
 }
 
 StackId Configurations::find_group(std::span<std::vector<Item>> group) {
-  std::vector<std::uint32_t> key = {static_cast<std::uint32_t>(group.size())};
+  group_key_.assign(1, static_cast<std::uint32_t>(group.size()));
   for (std::size_t n = 0; n < group.size(); ++n) {
     // A call at the end of a rule returns to where that rule returns (so right recursion needs no deep stack).
-    std::vector<Item> returns;
+    std::vector<Item>& returns = group_returns_;
+    returns.clear();
     for (const Item& item : group[n]) {
       const bool ends = item.state == Automaton::kEnd && item.stack != kBottom;
       if (ends && item.stack < kGroup) {
@@ -359,22 +206,24 @@ StackId Configurations::find_group(std::span<std::vector<Item>> group) {
     work_ += returns.size();
     sort_unique(returns);
     drop_exceeded(returns);
-    check_size(returns.size());
-    const std::vector<std::uint32_t> words = words_of(returns);
-    key.push_back(static_cast<std::uint32_t>(returns.size()));
-    key.insert(key.end(), words.begin(), words.end());
-    group[n] = std::move(returns);
+    check_number_of_items(returns.size());
+    group_key_.push_back(static_cast<std::uint32_t>(returns.size()));
+    for (const Item& item : returns) {
+      group_key_.push_back(item.state);
+      group_key_.push_back(item.stack);
+    }
+    group[n].swap(returns);
   }
-  if (group.size() == 1 && group[0] == std::vector<Item>{{Automaton::kEnd, kBottom}}) return kBottom;
-  const auto [found, added] = groups_.emplace(std::move(key), static_cast<StackId>(returns_.size()));
-  if (!added) return found->second;
-  const StackId first = found->second;
+  if (group.size() == 1 && group[0].size() == 1 && group[0][0] == Item{Automaton::kEnd, kBottom}) return kBottom;
+  if (const auto known = groups_.find(group_key_); known != groups_.end()) return known->second;
+  const auto first = static_cast<StackId>(returns_.size());
+  groups_.emplace(group_key_, first);
   for (std::size_t n = 0; n < group.size(); ++n) {
     for (Item& item : group[n]) {
       if (item.stack >= kGroup) item.stack = first + (item.stack - kGroup);
     }
     memory_ += 200 + 2 * group[n].size() * sizeof(Item);
-    returns_.push_back(std::move(group[n]));
+    returns_.push_back(arena_.copy(std::span<const Item>(group[n])));
     group_size_.push_back(n == 0 ? static_cast<std::uint32_t>(group.size()) : 0);
   }
   if (completion_ != nullptr) find_good(first, group.size());
@@ -430,16 +279,18 @@ ConfigurationId Configurations::move_to(Configurations& other, ConfigurationId c
   std::vector<StackId> ids(returns_.size(), kBottom);
   for (StackId first = 1; first < returns_.size(); first += group_size_[first]) {
     if (!needed[first]) continue;
-    std::vector<std::vector<Item>> group(returns_.begin() + first, returns_.begin() + first + group_size_[first]);
-    for (std::vector<Item>& returns : group) {
-      for (Item& item : returns) item.stack = item.stack >= first ? kGroup + (item.stack - first) : ids[item.stack];
+    std::vector<std::vector<Item>> group;
+    for (StackId n = 0; n < group_size_[first]; ++n) {
+      group.emplace_back(returns_[first + n].begin(), returns_[first + n].end());
+      for (Item& item : group.back())
+        item.stack = item.stack >= first ? kGroup + (item.stack - first) : ids[item.stack];
     }
     const StackId moved = other.find_group(group);
     for (StackId n = 0; n < group_size_[first]; ++n) ids[first + n] = moved + n;
   }
-  std::vector<Item> items = nodes_[configuration].items;
+  std::vector<Item> items(nodes_[configuration].items.begin(), nodes_[configuration].items.end());
   for (Item& item : items) item.stack = ids[item.stack];
-  return other.find(std::move(items));
+  return other.find(items);
 }
 
 }  // namespace semfuse

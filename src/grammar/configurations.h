@@ -10,8 +10,10 @@
 #include <unordered_map>
 #include <vector>
 
+#include "grammar/arena.h"
 #include "grammar/automaton.h"
 #include "grammar/completion.h"
+#include "grammar/few_keys.h"
 #include "grammar/hash_words.h"
 #include "grammar/stable_list.h"
 
@@ -39,15 +41,16 @@ class Configurations {
 
   // What a configuration can do next.
   struct Closure {
-    std::vector<Item> readers;  // Items that can read a byte.
+    std::span<const Item> readers;  // Items that can read a byte.
     // Items of calls that were open before, which read or call; not those that others of them lead to without reading.
-    std::vector<Item> outer;
+    std::span<const Item> outer;
     StateRun run;            // The best of the readers'.
     bool accepting = false;  // The text so far is a sentence.
   };
 
   // With a completion, stack nodes know where tokens must end (see `completable`).
   explicit Configurations(const Automaton& automaton, const Completion* completion = nullptr);
+  ~Configurations();
 
   // The configuration after one more byte. Throws Error if the text has too many readings.
   ConfigurationId step(ConfigurationId from, std::uint8_t byte) {
@@ -63,7 +66,11 @@ class Configurations {
   }
   // The steps of a configuration, made if they are not known at all, for a walk over many bytes.
   using Row = const std::atomic<ConfigurationId>*;
-  Row row(ConfigurationId configuration);
+  Row row(ConfigurationId configuration) {
+    Node& node = nodes_[configuration];
+    const Row row = node.row.load(std::memory_order_relaxed);
+    return row != nullptr ? row : make_row(node);
+  }
   ConfigurationId known_step(Row row, std::uint8_t byte) const {
     return row[automaton_.byte_class(byte)].load(std::memory_order_acquire);
   }
@@ -78,20 +85,20 @@ class Configurations {
   // The byte that must come next, unless the text may end here or there is a choice.
   std::optional<std::uint8_t> only_byte(ConfigurationId configuration);
 
-  const Closure& closure(ConfigurationId configuration);
+  const Closure& closure(ConfigurationId configuration) { return closure(nodes_[configuration]); }
   bool accepting(ConfigurationId configuration) { return closure(configuration).accepting; }
 
-  ConfigurationId find(std::vector<Item> items);
+  ConfigurationId find(std::span<const Item> items) {
+    found_.assign(items.begin(), items.end());
+    return find_these(found_);
+  }
   std::span<const Item> items(ConfigurationId configuration) const { return nodes_[configuration].items; }
   // One from which the same strings of at most so many bytes can be read, after the same of which the text may end.
   ConfigurationId representative(ConfigurationId configuration, std::size_t most_bytes);
   std::span<const Item> returns(StackId stack) const { return returns_[stack]; }
 
   // Strings that it surely reads on (see StateRun), and all groups of bytes that may come next.
-  StateRun run(ConfigurationId configuration) {
-    const Node& node = nodes_[configuration];
-    return node.closure ? node.closure->run : closure(configuration).run;
-  }
+  StateRun run(ConfigurationId configuration) { return closure(configuration).run; }
   ByteGroups next_groups(ConfigurationId configuration);
 
   // Whether tokens can lead from this configuration, at the end of one, to the end of a sentence.
@@ -106,22 +113,22 @@ class Configurations {
 
  private:
   struct Node {
-    Node() = default;
-    Node(const Node&) = delete;
-    Node& operator=(const Node&) = delete;
-    ~Node() { delete[] row.load(std::memory_order_relaxed); }
-
     std::atomic<std::atomic<ConfigurationId>*> row = nullptr;  // By class of byte.
     std::atomic<signed char> accepting = -1;                   // 1, 0, or -1 if not known.
-    std::vector<Item> items;
-    std::unique_ptr<Closure> closure;
+    bool has_closure = false;
+    std::span<const Item> items;
+    Closure closure;
   };
 
   class ClosureBuilder;
 
-  void drop_exceeded(std::vector<Item>& items) const;
+  ConfigurationId find_these(std::vector<Item>& items);
+  void drop_exceeded(std::vector<Item>& items);
+  void grow_table();
 
-  std::atomic<ConfigurationId>* new_row(const Closure& closure);
+  const Closure& closure(Node& node) { return node.has_closure ? node.closure : make_closure(node); }
+  const Closure& make_closure(Node& node);
+  Row make_row(Node& node);
   ConfigurationId compute_step(ConfigurationId from, std::uint8_t byte);
   // Adds stack nodes that may return to each other: places of the group are kGroup + index. Returns the first of them.
   StackId find_group(std::span<std::vector<Item>> group);
@@ -129,14 +136,27 @@ class Configurations {
 
   const Automaton& automaton_;
   const Completion* completion_;
-  std::vector<std::vector<Item>> returns_;            // Of each stack node.
+  Arena arena_;                                       // What nodes and closures hold.
+  std::vector<std::span<const Item>> returns_;        // Of each stack node.
   std::vector<std::uint32_t> group_size_;             // Of each stack node that is the first of its group, else 0.
   std::vector<std::vector<Completion::Place>> good_;  // Of each stack node: where its rule may end.
   std::unordered_map<std::vector<std::uint32_t>, StackId, HashWords> groups_;
-  StableList<Node> nodes_;                                           // Of each configuration.
-  std::unordered_multimap<std::uint64_t, ConfigurationId> by_hash_;  // Of the items.
+  StableList<Node> nodes_;  // Of each configuration.
+  // Configurations by the hash of their items. A power of two of slots, of which at most half are used; a configuration
+  // stands in the first free one from that of its hash on.
+  struct Slot {
+    std::uint32_t hash = 0;
+    ConfigurationId configuration = kUnknown;
+  };
+  std::vector<Slot> table_;
   std::size_t memory_ = 0;
   std::size_t work_ = 0;
+  // Memory for what is looked for at the moment.
+  std::unique_ptr<ClosureBuilder> builder_;
+  std::vector<Item> found_;
+  std::vector<Item> group_returns_;
+  std::vector<std::uint32_t> group_key_;
+  FewKeys<std::uint64_t> seen_;
 };
 
 }  // namespace semfuse

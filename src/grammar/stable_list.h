@@ -5,10 +5,12 @@
 #include <atomic>
 #include <bit>
 #include <cstddef>
+#include <memory>
 
 namespace semfuse {
 
-// One thread at a time adds; others may read meanwhile what they were told of.
+// One thread at a time adds; others may read meanwhile what they were told of. Elements are made one by one, so that no
+// call pays for memory that others will use.
 template <typename T>
 class StableList {
  public:
@@ -16,17 +18,22 @@ class StableList {
   StableList(const StableList&) = delete;
   StableList& operator=(const StableList&) = delete;
   ~StableList() {
-    for (std::atomic<T*>& block : blocks_) delete[] block.load(std::memory_order_relaxed);
+    for (std::size_t i = 0; i < size(); ++i) std::destroy_at(&(*this)[i]);
+    for (std::size_t b = 0; b < blocks_.size(); ++b) {
+      if (T* block = blocks_[b].load(std::memory_order_relaxed))
+        std::allocator<T>().deallocate(block, kFirstBlock << b);
+    }
   }
 
-  std::size_t size() const { return size_; }
+  std::size_t size() const { return size_.load(std::memory_order_relaxed); }
   void grow(std::size_t size) {
-    if (size <= size_) return;
-    for (std::size_t b = 0; b <= block_of(size - 1); ++b) {
-      if (blocks_[b].load(std::memory_order_relaxed) == nullptr)
-        blocks_[b].store(new T[kFirstBlock << b], std::memory_order_release);
+    for (std::size_t i = this->size(); i < size; ++i) {
+      std::atomic<T*>& block = blocks_[block_of(i)];
+      if (block.load(std::memory_order_relaxed) == nullptr)
+        block.store(std::allocator<T>().allocate(kFirstBlock << block_of(i)), std::memory_order_release);
+      std::construct_at(&(*this)[i]);
+      size_.store(i + 1, std::memory_order_release);
     }
-    size_ = size;
   }
 
   T& operator[](std::size_t index) {
@@ -34,11 +41,9 @@ class StableList {
     return blocks_[b].load(std::memory_order_acquire)[index - first_of(b)];
   }
   const T& operator[](std::size_t index) const { return const_cast<StableList&>(*this)[index]; }
-  // Null if the list has never been that long.
+  // Null if the list is not that long.
   const T* find(std::size_t index) const {
-    const std::size_t b = block_of(index);
-    const T* block = blocks_[b].load(std::memory_order_acquire);
-    return block == nullptr ? nullptr : block + (index - first_of(b));
+    return index < size_.load(std::memory_order_acquire) ? &(*this)[index] : nullptr;
   }
 
  private:
@@ -49,7 +54,7 @@ class StableList {
   static std::size_t first_of(std::size_t block) { return ((std::size_t{1} << block) - 1) * kFirstBlock; }
 
   std::array<std::atomic<T*>, 27> blocks_{};
-  std::size_t size_ = 0;
+  std::atomic<std::size_t> size_ = 0;
 };
 
 }  // namespace semfuse

@@ -69,7 +69,8 @@ const StateMasks::Mask& StateMasks::of(StateId state, Configurations& configurat
   std::unique_ptr<const Mask>& known = masks_[state];
   if (known) return *known;
   auto mask = std::make_unique<Mask>();
-  const ConfigurationId begin = configurations.find({{state, Configurations::kBottom}});
+  const Configurations::Item item = {state, Configurations::kBottom};
+  const ConfigurationId begin = configurations.find({&item, 1});
   const Uniform uniform = find_uniform(begin, configurations);
   mask->sets = {uniform.first ? nullptr : uniform.all, uniform.blank};
   if (uniform.first) mask->own = tokens_with_first(uniform);
@@ -189,7 +190,7 @@ void TokenMasks::add_readable(TokenSet& set, const TokenTrie& trie, Configuratio
 // What stays within a rule is known of its state; only what goes on behind the rule depends on what is around it.
 void TokenMasks::add_by_states(TokenSet& set, ConfigurationId configuration) {
   const TokenTrie& trie = vocabulary_.later;
-  for (const Configurations::Item& item : std::vector(configurations_.closure(configuration).outer)) {
+  for (const Configurations::Item& item : configurations_.closure(configuration).outer) {
     const StateMasks::Mask& mask = state_masks_.of(item.state, configurations_);
     for (const TokenSet* tokens : mask.sets) {
       if (tokens != nullptr) set.unite(*tokens);
@@ -202,8 +203,7 @@ void TokenMasks::add_by_states(TokenSet& set, ConfigurationId configuration) {
       return;
     }
     if (mask.ends.empty()) continue;
-    const auto returns = configurations_.returns(item.stack);
-    const ConfigurationId outside = configurations_.find({returns.begin(), returns.end()});
+    const ConfigurationId outside = configurations_.find(configurations_.returns(item.stack));
     const ByteGroups next = configurations_.next_groups(outside);
     ends_.clear();
     for (const std::uint32_t end : mask.ends) {
