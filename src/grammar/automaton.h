@@ -71,6 +71,7 @@ class Automaton {
 
   // Bytes that no edge tells apart are of one class, counted from 0.
   std::uint32_t byte_class(std::uint8_t byte) const { return byte_class_[byte]; }
+  const std::array<std::uint8_t, 256>& byte_classes() const { return byte_class_; }
   std::uint32_t num_byte_classes() const { return byte_class_[255] + 1u; }
 
   // Where a counted state stands.

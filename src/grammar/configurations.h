@@ -74,6 +74,7 @@ class Configurations {
   ConfigurationId known_step(Row row, std::uint8_t byte) const {
     return row[automaton_.byte_class(byte)].load(std::memory_order_acquire);
   }
+  const std::uint8_t* byte_classes() const { return automaton_.byte_classes().data(); }  // What rows are by.
   std::optional<bool> known_accepting(ConfigurationId configuration) const {
     const signed char known = nodes_[configuration].accepting.load(std::memory_order_relaxed);
     return known < 0 ? std::nullopt : std::optional(known > 0);

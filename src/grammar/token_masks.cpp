@@ -1,108 +1,11 @@
 #include "grammar/token_masks.h"
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "grammar/token_walk.h"
 
 namespace semfuse {
-
-StateMasks::Uniform StateMasks::find_uniform(ConfigurationId begin, Configurations& configurations) const {
-  Uniform uniform;
-  uniform.readable = readable_;
-  uniform.kinds = kinds_of(configurations.run(begin));
-  uniform.all = uniform_.all(uniform.kinds);
-  if (uniform.all == nullptr) find_behind_first(begin, configurations, uniform);
-  const ConfigurationId behind_blank = configurations.step(begin, ' ');
-  if ((uniform.kinds & kLeadingBlank) != 0 || behind_blank == Configurations::kDead) return uniform;
-  uniform.kinds_with_blank = kinds_behind_blank(configurations.run(behind_blank));
-  uniform.blank = uniform_.with_blank(uniform.kinds_with_blank);
-  if (uniform.blank == nullptr) uniform.kinds_with_blank = 0;
-  return uniform;
-}
-
-// As of a name, whose first character is not what the others are. Tokens that begin with a blank are left to others.
-void StateMasks::find_behind_first(ConfigurationId begin, Configurations& configurations, Uniform& uniform) const {
-  constexpr std::size_t kLeastBytes = 4;
-  uniform.kinds = 0;
-  std::array<TokenKinds, 0x80> kinds{};  // Of what is behind each byte.
-  const Configurations::Row row = configurations.row(begin);
-  std::size_t num_read = 0;
-  for (std::uint8_t byte = 0; byte < kinds.size(); ++byte)
-    num_read += configurations.known_step(row, byte) != Configurations::kDead ? 1 : 0;
-  if (num_read < kLeastBytes) return;
-  std::unordered_map<TokenKinds, std::size_t> num_bytes;
-  for (std::uint8_t byte = 0; byte < kinds.size(); ++byte) {
-    if (byte == ' ') continue;
-    const ConfigurationId behind = configurations.step(begin, byte);
-    if (behind != Configurations::kDead) kinds[byte] = kinds_of(configurations.run(behind)) & ~kLeadingBlank;
-    if ((kinds[byte] & kGroupOfByte[byte]) != 0 && ++num_bytes[kinds[byte]] > num_bytes[uniform.kinds])
-      uniform.kinds = kinds[byte];
-  }
-  if (uniform.kinds != 0 && num_bytes[uniform.kinds] >= kLeastBytes) uniform.all = uniform_.all(uniform.kinds);
-  if (uniform.all == nullptr) {
-    uniform.kinds = 0;
-    return;
-  }
-  uniform.first.emplace();
-  for (std::size_t byte = 0; byte < kinds.size(); ++byte)
-    (*uniform.first)[byte] = kinds[byte] != 0 && (uniform.kinds & ~kinds[byte]) == 0;
-}
-
-TokenSet StateMasks::tokens_with_first(const Uniform& uniform) const {
-  TokenSet set = *uniform.all;
-  for (std::size_t byte = 0; byte < uniform.first->size(); ++byte) {
-    const std::uint32_t node = trie_.first_level(static_cast<std::uint8_t>(byte));
-    if (node == 0 || (*uniform.first)[byte] || (kGroupOfByte[byte] & uniform.kinds) == 0) continue;
-    for (const TokenId token : trie_.tokens_below(node)) {
-      const auto index = static_cast<std::size_t>(token);
-      set.words()[index / 64] &= ~(std::uint64_t{1} << (index % 64));
-    }
-  }
-  return set;
-}
-
-const StateMasks::Mask& StateMasks::of(StateId state, Configurations& configurations) {
-  constexpr std::size_t kMostEnds = 20'000;
-  const std::lock_guard lock(mutex_);
-  std::unique_ptr<const Mask>& known = masks_[state];
-  if (known) return *known;
-  auto mask = std::make_unique<Mask>();
-  const Configurations::Item item = {state, Configurations::kBottom};
-  const ConfigurationId begin = configurations.find({&item, 1});
-  const Uniform uniform = find_uniform(begin, configurations);
-  mask->sets = {uniform.first ? nullptr : uniform.all, uniform.blank};
-  if (uniform.first) mask->own = tokens_with_first(uniform);
-  const auto insert = [&](std::span<const TokenId> tokens) {
-    if (mask->own) {
-      for (const TokenId token : tokens) mask->own->insert(token);
-      return;
-    }
-    mask->few.insert(mask->few.end(), tokens.begin(), tokens.end());
-    if (mask->few.size() <= num_tokens_ / 64) return;
-    mask->own.emplace(num_tokens_);
-    for (const TokenId token : mask->few) mask->own->insert(token);
-    mask->few = {};
-  };
-  const auto visit = [&](std::uint32_t node, ConfigurationId to) {
-    if (configurations.accepting(to)) mask->ends.push_back(node);
-  };
-  ReadableTokens readable(trie_, configurations);
-  if (uniform.all == nullptr && uniform.blank == nullptr) {
-    readable.find(begin, ReadableTokens::NoSkip{}, insert, visit);
-  } else {
-    readable.find(begin, uniform, insert, visit);
-  }
-  if (mask->ends.size() > kMostEnds) {
-    mask->too_many_ends = true;
-    mask->ends.clear();
-  }
-  mask->ends.shrink_to_fit();
-  mask->few.shrink_to_fit();
-  known = std::move(mask);
-  return *known;
-}
 
 TokenMasks::TokenMasks(const Automaton& automaton, const Vocabulary& vocabulary, Promise promise,
                        const Completion* completion, StateMasks& state_masks)

@@ -1,7 +1,6 @@
 // The tokens that may follow at each configuration, computed once each.
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -13,9 +12,9 @@
 #include <vector>
 
 #include "grammar/configurations.h"
+#include "grammar/state_masks.h"
 #include "grammar/stored_mask.h"
 #include "grammar/token_trie.h"
-#include "grammar/uniform_tokens.h"
 #include "semfuse/grammar.h"
 
 namespace semfuse {
@@ -26,58 +25,6 @@ enum class Promise {
   explored,  // All configurations between tokens are known, and from which of them the end is reached.
   relation,  // A Completion tells.
   none       // It may not: the vocabulary is too large for an analysis.
-};
-
-// The same whatever rules are open around a state, so computed once for each state of the automaton, when a text first
-// comes there. For any thread; references stay valid as long as the object.
-class StateMasks {
- public:
-  struct Mask {
-    // Tokens that stay within the rule: all of these sets, which the vocabulary has or the mask itself,
-    std::array<const TokenSet*, 2> sets = {};
-    std::optional<TokenSet> own;
-    std::vector<TokenId> few;  // and these.
-    // Nodes of the trie where the rule may have ended and tokens go on, unless all of these may stay within it.
-    std::vector<std::uint32_t> ends;
-    bool too_many_ends = false;
-  };
-
-  // Trie and tokens are kept by reference.
-  StateMasks(const TokenTrie& trie, const UniformTokens& uniform, std::size_t num_tokens, const Automaton& automaton)
-      : trie_(trie), uniform_(uniform), num_tokens_(num_tokens), readable_(kinds_of(automaton.bytes_used())) {}
-
-  const Mask& of(StateId state, Configurations& configurations);
-
- private:
-  // Tokens that need no walk: those that the state's own run reads, and those that one behind a blank reads.
-  struct Uniform {
-    const TokenSet* all = nullptr;
-    const TokenSet* blank = nullptr;
-    TokenKinds kinds = 0;
-    TokenKinds kinds_with_blank = 0;
-    TokenKinds readable = 0;  // By any state.
-    // Where the state itself has no run, but those behind its first bytes have: these bytes. Tokens of `all` that begin
-    // with others are not meant.
-    std::optional<std::array<bool, 256>> first;
-    // Whether all tokens of a subtree are such ones or hold what no state reads. Either all of them begin with a blank
-    // or none does.
-    bool operator()(const TokenTrie::Node& node, std::uint8_t first_byte) const {
-      const bool blank_first = (node.kinds & kLeadingBlank) != 0;
-      const TokenKinds some = node.kinds & readable;
-      return ((some & ~kinds) == 0 && (!first || (*first)[first_byte])) ||
-             (blank_first && (some & ~kinds_with_blank) == 0);
-    }
-  };
-  Uniform find_uniform(ConfigurationId begin, Configurations& configurations) const;
-  void find_behind_first(ConfigurationId begin, Configurations& configurations, Uniform& uniform) const;
-  TokenSet tokens_with_first(const Uniform& uniform) const;
-
-  std::mutex mutex_;
-  const TokenTrie& trie_;
-  const UniformTokens& uniform_;
-  std::size_t num_tokens_;
-  TokenKinds readable_;
-  std::unordered_map<StateId, std::unique_ptr<const Mask>> masks_;
 };
 
 // Configurations with their masks. Shared between cursors: whoever uses it holds its mutex, but for what is known

@@ -1,6 +1,7 @@
 // Walks over the tokens that a grammar can read.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -39,41 +40,52 @@ std::size_t walk(const TokenTrie& trie, Configurations& configurations, Configur
   return work;
 }
 
-// Whose strings the grammar can read: calls insert(tokens) for those below the nodes that a walk is begun at. Subtrees
-// of which every string is read are not walked through, nor those that skip() says. Calls visit(node, configuration)
-// for the nodes that are and have others below them. Level by level, so that what is below a node has come from memory
-// when it is looked at. For one walk.
+// Finds the tokens whose strings the grammar can read, and calls insert(tokens) for them. Calls visit(node,
+// configuration) for the nodes that it walks through and that have others below them: not for those of which it takes
+// all tokens at once, since the grammar reads every string there. Level by level, so that what is below a node has come
+// from memory when it is looked at. For one walk.
 class ReadableTokens {
  public:
-  struct NoSkip {
-    bool operator()(const TokenTrie::Node&, std::uint8_t) const { return false; }
+  // Subtrees without tokens of these kinds are passed over, by the byte that they begin with, and behind a blank that
+  // they begin with.
+  struct Wanted {
+    std::array<TokenKinds, 256> first;
+    std::array<TokenKinds, 256> behind_blank;
+    bool tells_behind_blank = false;  // Otherwise what follows a blank is wanted as the blank is.
   };
 
-  ReadableTokens(const TokenTrie& trie, Configurations& configurations) : trie_(trie), configurations_(configurations) {
+  ReadableTokens(const TokenTrie& trie, Configurations& configurations)
+      : trie_(trie), configurations_(configurations), classes_(configurations.byte_classes()) {
     families_.reserve(64);
   }
 
-  // From the root.
-  template <typename Skip, typename Insert, typename Visit>
-  void find(ConfigurationId begin, Skip skip, Insert insert, Visit visit) {
+  // From the root; all kinds are wanted if nothing else is said.
+  template <typename Insert, typename Visit>
+  void find(ConfigurationId begin, const Wanted* wanted, Insert insert, Visit visit) {
     const Configurations::Row row = configurations_.row(begin);
-    for (std::size_t i = 0; i < 256; ++i) {  // Most states read few bytes.
-      const auto byte = static_cast<std::uint8_t>(i);
-      if (configurations_.known_step(row, byte) == Configurations::kDead) continue;
-      if (const std::uint32_t child = trie_.first_level(byte)) look_at(child, begin, row, byte, skip, insert, visit);
+    for (std::size_t byte = 0; byte < 256; ++byte) {  // Most states read few bytes.
+      if (row[classes_[byte]].load(std::memory_order_relaxed) == Configurations::kDead) continue;
+      const std::uint32_t node = trie_.first_level(static_cast<std::uint8_t>(byte));
+      if (node != 0) look_at(node, begin, row, wanted == nullptr ? kAllKinds : wanted->first[byte], insert, visit);
+      if (byte != ' ' || wanted == nullptr || !wanted->tells_behind_blank || families_.empty()) continue;
+      const Family blank = families_.back();
+      if (trie_[node].first_child != blank.first) continue;
+      families_.pop_back();
+      add_behind_blank(blank, *wanted);
     }
-    finish(skip, insert, visit);
+    finish(insert, visit);
   }
 
   // Into a set: from the root, or below these nodes.
-  void insert(ConfigurationId begin, TokenSet& set) { find(begin, NoSkip{}, Into{set}, kNoVisit); }
+  void insert(ConfigurationId begin, TokenSet& set) { find(begin, nullptr, Into{set}, kNoVisit); }
   void insert_below(std::span<const std::uint32_t> nodes, ConfigurationId begin, TokenSet& set) {
     for (const std::uint32_t node : nodes)
-      add({trie_[node].first_child, trie_.end_of_children(node), kNoTokens, begin, 0});
-    finish(NoSkip{}, Into{set}, kNoVisit);
+      add({kAllKinds, trie_[node].first_child, trie_.end_of_children(node), kNoTokens, begin});
+    finish(Into{set}, kNoVisit);
   }
 
  private:
+  static constexpr TokenKinds kAllKinds = ~TokenKinds{0};
   static constexpr std::uint32_t kNoTokens = 0xFFFFFFFF;
   static constexpr auto kNoVisit = [](std::uint32_t, ConfigurationId) {};
   struct Into {
@@ -83,13 +95,13 @@ class ReadableTokens {
     }
   };
 
-  // The children of a node, and where its own tokens begin: they end where those of the first child begin.
+  // Children of a node, and where its own tokens begin: they end where those of its first child begin.
   struct Family {
+    TokenKinds wanted;
     std::uint32_t first;
     std::uint32_t end;
     std::uint32_t first_token;
     ConfigurationId at;
-    std::uint8_t first_byte;  // Of the strings.
   };
 
   void add(const Family& family) {
@@ -97,25 +109,35 @@ class ReadableTokens {
     families_.push_back(family);
   }
 
-  template <typename Skip, typename Insert, typename Visit>
-  void finish(Skip skip, Insert insert, Visit visit) {
+  void add_behind_blank(const Family& blank, const Wanted& wanted) {
+    Family one = blank;
+    for (std::uint32_t child = blank.first; child < blank.end; ++child) {
+      one.first = child;
+      one.end = child + 1;
+      one.wanted = wanted.behind_blank[trie_[child].byte];
+      add(one);
+      one.first_token = kNoTokens;
+    }
+  }
+
+  template <typename Insert, typename Visit>
+  void finish(Insert insert, Visit visit) {
     for (std::size_t i = 0; i < families_.size(); ++i) {
       const Family family = families_[i];
       const std::uint32_t end_token = trie_[family.first].first_token;
       if (family.first_token < end_token) insert(trie_.tokens_between(family.first_token, end_token));
       const Configurations::Row row = configurations_.row(family.at);
       for (std::uint32_t node = family.first; node < family.end; ++node)
-        look_at(node, family.at, row, family.first_byte, skip, insert, visit);
+        look_at(node, family.at, row, family.wanted, insert, visit);
     }
-    families_.clear();
   }
 
-  template <typename Skip, typename Insert, typename Visit>
-  void look_at(std::uint32_t index, ConfigurationId at, Configurations::Row row, std::uint8_t first_byte, Skip& skip,
-               Insert& insert, Visit& visit) {
+  template <typename Insert, typename Visit>
+  void look_at(std::uint32_t index, ConfigurationId at, Configurations::Row row, TokenKinds wanted, Insert& insert,
+               Visit& visit) {
     const TokenTrie::Node& node = trie_[index];
-    ConfigurationId to = configurations_.known_step(row, node.byte);
-    if (to == Configurations::kDead || skip(node, first_byte)) return;
+    ConfigurationId to = row[classes_[node.byte]].load(std::memory_order_relaxed);
+    if (to == Configurations::kDead || (node.kinds & wanted) == 0) return;
     if (node.num_children == 0) {  // Whatever it leads to.
       insert(trie_.tokens_below(index));
       return;
@@ -129,11 +151,12 @@ class ReadableTokens {
       return;
     }
     visit(index, to);
-    add({node.first_child, node.first_child + node.num_children, node.first_token, to, first_byte});
+    add({wanted, node.first_child, node.first_child + node.num_children, node.first_token, to});
   }
 
   const TokenTrie& trie_;
   Configurations& configurations_;
+  const std::uint8_t* classes_;
   std::vector<Family> families_;
 };
 
