@@ -120,13 +120,18 @@ void CheckpointStore::save_settings(const CheckpointSettings& settings) {
                    fmt::format("{{\"every\": {}, \"keep\": {}}}\n", settings.every, settings.keep), files_);
 }
 
-void remove_temporary_files(const fs::path& folder) {
+std::vector<fs::path> temporary_files(const fs::path& folder) {
   std::vector<fs::path> found;
   std::error_code ignored;
   for (fs::directory_iterator file(folder, ignored), end; file != end; file.increment(ignored)) {
     if (file->path().filename().string().find(kTemporaryMark) != std::string::npos) found.push_back(file->path());
   }
-  for (const fs::path& path : found) fs::remove(path, ignored);
+  return found;
+}
+
+void remove_temporary_files(const fs::path& folder) {
+  std::error_code ignored;
+  for (const fs::path& path : temporary_files(folder)) fs::remove(path, ignored);
 }
 
 }  // namespace semfuse

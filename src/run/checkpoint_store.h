@@ -70,7 +70,10 @@ class CheckpointStore {
   FileLayer& files_;
 };
 
-// Removes what writes of files in this folder that were cut off left behind. Never throws.
+// What writes of files in this folder that were cut off left behind; none if the folder cannot be read.
+std::vector<std::filesystem::path> temporary_files(const std::filesystem::path& folder);
+
+// Removes these. Never throws.
 void remove_temporary_files(const std::filesystem::path& folder);
 
 }  // namespace semfuse

@@ -19,6 +19,7 @@
 #include "io/output_folder.h"
 #include "kernels/instruction_set.h"
 #include "model/model_access.h"
+#include "run/checkpoint_store.h"
 #include "run/checkpoints.h"
 #include "run/run_folder.h"
 #include "run/run_log.h"
@@ -202,7 +203,9 @@ struct TrainingRun::State {
   }
 
   // A run may have been killed between its last model and its last checkpoint. Whoever holds the folder tidies it.
+  // Holding it writes the lock, so a folder that is in order is left alone.
   void tidy() const {
+    if (temporary_files(files.folder).empty() && temporary_files(files.checkpoints()).empty()) return;
     try {
       const RunFolder opened(files.folder);
     } catch (const Error&) {
