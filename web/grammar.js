@@ -16,7 +16,9 @@ export class GrammarEditor {
     this.trial_ = part("trial");
     this.trial_verdict_ = part("trial-verdict");
     this.copy_ = part("copy");
+    this.back_ = part("back");
     this.own_text_ = "";
+    this.draft_ = "";  // The own text that a copy took the place of.
     this.read_name_ = "";  // The built-in one that is shown.
     this.on_change_ = on_change;
     this.model_ = "";
@@ -34,8 +36,13 @@ export class GrammarEditor {
       this.backdrop_.scrollLeft = this.text_.scrollLeft;
     });
     this.copy_.addEventListener("click", () => {
+      if (this.own_text_.trim() !== "" && this.own_text_ !== this.text_.value) this.draft_ = this.own_text_;
       this.own_text_ = this.text_.value;
       this.choice_.value = kOwn;
+      this.chosen_();
+    });
+    this.back_.addEventListener("click", () => {
+      [this.own_text_, this.draft_] = [this.draft_, this.own_text_];
       this.chosen_();
     });
     this.trial_.addEventListener("input", settled(250, () => this.check_(false)));
@@ -65,6 +72,7 @@ export class GrammarEditor {
     this.editor_.hidden = this.choice_.value === "";
     this.text_.readOnly = !own;
     this.copy_.hidden = own;
+    this.back_.hidden = !own || this.draft_ === "";
     if (own) this.read_("", this.own_text_);
     else if (this.read_name_ !== this.chosen_name_) this.read_("", "");
     this.trial_.closest("label").hidden = this.choice_.value === "";
