@@ -17,6 +17,12 @@ namespace semfuse {
 namespace {
 
 constexpr std::size_t kMaxTries = 10'000;  // Only a corpus in which a label is that rare ever gets there.
+constexpr double kWholeNoise = 0.2;        // Of what only has whole values: more would take one for its neighbour.
+
+bool is_beyond(const Knob& knob, const KnobLabel& label) {
+  const double rounding = 1e-9 * (knob.high - knob.low);
+  return label.value && (*label.value < knob.low - rounding || *label.value > knob.high + rounding);
+}
 
 // How probable a label is among those of sentences with as many if they are exchangeable.
 double exchangeable(const Knob& knob, std::uint32_t count) {
@@ -26,7 +32,7 @@ double exchangeable(const Knob& knob, std::uint32_t count) {
     case KnobKind::distribution:
       return count == 0 ? 1.0 : 1.0 / static_cast<double>(knob.labels.size());
     default:
-      return 1.0;
+      return count == 0 ? 1.0 : 0.0;  // Beyond its range a scalar is not asked for.
   }
 }
 
@@ -54,9 +60,10 @@ std::vector<double> shown_values(const Knob& knob, const KnobLabel& label) {
   return {static_cast<double>(label.positive) / static_cast<double>(count)};
 }
 
-std::vector<double> draw_values(const Knob& knob, const KnobLabel& label, const RequestSamplerOptions& options,
+// `noise` is the deviation of a scalar.
+std::vector<double> draw_values(const Knob& knob, const KnobLabel& label, double ends, double noise,
                                 RandomStream& random) {
-  if (options.ends > 0.0 && knob.kind != KnobKind::scalar && random.next_uniform() < options.ends) {
+  if (ends > 0.0 && knob.kind != KnobKind::scalar && random.next_uniform() < ends) {
     if (std::vector<double> values = shown_values(knob, label); !values.empty()) return values;
   }
   switch (knob.kind) {
@@ -64,7 +71,7 @@ std::vector<double> draw_values(const Knob& knob, const KnobLabel& label, const 
       const double range = knob.high - knob.low;
       // A sentence without a value says nothing.
       if (!label.value) return {knob.low + range * random.next_uniform()};
-      return {std::clamp(*label.value + options.noise * range * normal(random), knob.low, knob.high)};
+      return {std::clamp(*label.value + noise * normal(random), knob.low, knob.high)};
     }
     case KnobKind::distribution: {
       std::vector<double> weights;
@@ -120,8 +127,11 @@ void RequestSampler::show(std::size_t sentence, RandomStream& random, std::vecto
 RequestSampler::Pattern RequestSampler::pattern_of(std::span<const KnobLabel> labels) const {
   Pattern pattern(2 * knobs_.size());
   for (std::size_t k = 0; k < knobs_.size(); ++k) {
-    if (knobs_[k].kind == KnobKind::scalar) continue;
     const KnobLabel& label = labels[k];
+    if (knobs_[k].kind == KnobKind::scalar) {
+      pattern[2 * k] = is_beyond(knobs_[k], label) ? 1 : 0;
+      continue;
+    }
     const bool shares = knobs_[k].kind == KnobKind::probability;
     pattern[2 * k] = static_cast<std::uint32_t>(shares ? label.positive + label.negative : label.label.has_value());
     pattern[2 * k + 1] = static_cast<std::uint32_t>(shares ? label.positive : label.label.value_or(0));
@@ -149,6 +159,7 @@ RequestSampler::RequestSampler(std::vector<Knob> knobs, const Dataset& dataset, 
   constexpr std::size_t kManyValues = 100'000;
   std::map<Pattern, double> patterns;  // How many sentences have each.
   std::vector<bool> shown(knobs_.size());
+  std::vector<bool> whole(knobs_.size(), true);
   std::vector<KnobLabel> labels;
   for (std::size_t s = 0; s < dataset.size(); ++s) {
     RandomStream random(options_.seed, RandomPurpose::soft_labels, s);
@@ -158,6 +169,7 @@ RequestSampler::RequestSampler(std::vector<Knob> knobs, const Dataset& dataset, 
       const KnobLabel& label = labels[k];
       if (label.positive + label.negative > 0 || label.value || label.label) shown[k] = true;
       if (knobs_[k].kind != KnobKind::scalar || !label.value) continue;
+      whole[k] = whole[k] && *label.value == std::round(*label.value);
       std::vector<double>& values = support_[knobs_[k].name];
       values.push_back(*label.value);
       if (values.size() > kManyValues) values = support_of(knobs_[k], std::move(values));
@@ -168,6 +180,8 @@ RequestSampler::RequestSampler(std::vector<Knob> knobs, const Dataset& dataset, 
       throw Error(fmt::format("knob {}: no training sentence shows any {}; {}, or leave it out of model.knobs",
                               knobs_[k].name, knobs_[k].source, advice_for(knobs_[k])));
     }
+    const double noise = options_.noise * (knobs_[k].high - knobs_[k].low);
+    noise_.push_back(whole[k] ? std::min(noise, kWholeNoise) : noise);
     if (knobs_[k].kind != KnobKind::scalar) continue;
     std::vector<double>& values = support_[knobs_[k].name];
     values = support_of(knobs_[k], std::move(values));
@@ -194,7 +208,8 @@ RequestSampler::RequestSampler(std::vector<Knob> knobs, const Dataset& dataset, 
       accept[part] = weight * of_count[counts_of(part)] / sentences;
       most = std::max(most, accept[part]);
     }
-    for (auto& [part, probability] : accept) probability /= most;
+    // Where no sentence could take part, all do.
+    for (auto& [part, probability] : accept) probability = most > 0.0 ? probability / most : 1.0;
   }
 }
 
@@ -214,7 +229,8 @@ std::vector<KnobSetting> RequestSampler::draw(std::uint64_t epoch, std::size_t p
   std::vector<KnobSetting> settings;
   for (std::size_t i = 0; i < knobs_.size(); ++i) {
     if ((stated >> i & 1) == 0) continue;
-    settings.push_back({.knob = knobs_[i].name, .values = draw_values(knobs_[i], labels[i], options_, random)});
+    settings.push_back(
+        {.knob = knobs_[i].name, .values = draw_values(knobs_[i], labels[i], options_.ends, noise_[i], random)});
   }
   return settings;
 }

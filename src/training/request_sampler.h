@@ -15,8 +15,10 @@ namespace semfuse {
 
 struct RequestSamplerOptions {
   double stated = 0.5;  // Probability that a knob is stated.
-  double noise = 0.05;  // Standard deviation of a stated scalar around the sentence's value, as a share of its range.
-  double ends = 0.0;    // Share of the stated probabilities and distributions that are exactly the sentence's own.
+  // Standard deviation of a stated scalar around the sentence's value, as a share of its range; of one that only has
+  // whole values, such as a length, 0.2 at most.
+  double noise = 0.05;
+  double ends = 0.0;  // Share of the stated probabilities and distributions that are exactly the sentence's own.
   std::uint64_t seed = 1;
 };
 
@@ -32,6 +34,9 @@ struct RequestSamplerOptions {
 //
 // A share of the requests, `ends`, is exactly what the sentence shows: one label alone, or k / (k + m), mostly 0 or 1.
 // Whether it is does not depend on the labels, so P(positive | x) = x holds among these and among the others.
+//
+// A sentence whose value of a scalar lies out of the knob's range does not take part where that scalar is stated: it
+// would be asked for the nearest end, which then means anything beyond it too.
 class RequestSampler {
  public:
   // The dataset, whose labels are those of the knobs, must outlive the sampler. Throws Error if no sentence shows
@@ -51,7 +56,7 @@ class RequestSampler {
 
  private:
   using Stated = std::uint32_t;  // A bit for each knob.
-  // What probabilities and distributions say of a sentence: for each knob the number of its labels, and which.
+  // What a sentence shows of each knob: the number of its labels, and which; of a scalar 1 if it is out of range.
   using Pattern = std::vector<std::uint32_t>;
 
   // What a sentence shows of each knob; soft labels are drawn.
@@ -65,6 +70,7 @@ class RequestSampler {
   const Dataset& dataset_;
   RequestSamplerOptions options_;
   std::size_t num_columns_;
+  std::vector<double> noise_;                      // Of each knob, if it is a scalar: the deviation of what is stated.
   std::vector<std::map<Pattern, double>> accept_;  // By Stated and the stated part: the probability to take part.
   KnobSupport support_;
 };

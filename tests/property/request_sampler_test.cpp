@@ -257,6 +257,67 @@ TEST(RequestSampler, AScalarIsNearTheSentences) {
   EXPECT_NEAR(sum / kFew, 0.05 * 0.8 * std::sqrt(2.0 / std::numbers::pi) / 2.0, 0.001);
 }
 
+// Lengths of 2 to 9 words, of which the knob has 4 to 7; long ones are mostly bad.
+std::vector<Sentence> sentences_of_many_lengths() {
+  std::vector<Sentence> sentences;
+  for (std::size_t i = 0; i < 4000; ++i) {
+    RandomStream random(8, RandomPurpose::corpus_train, i);
+    const std::size_t size = 2 + random.next_below(8);
+    Sentence sentence(size - 1, "the");
+    sentence.front() = random.next_uniform() < (size > 7 ? 0.1 : 0.6) ? "good" : "bad";
+    sentence.emplace_back(".");
+    sentences.push_back(std::move(sentence));
+  }
+  return sentences;
+}
+
+TEST(RequestSampler, AWholeNumberIsHardlyTakenForItsNeighbour) {
+  const std::vector<Sentence> sentences = sentences_of_many_lengths();
+  const std::vector<Knob> length = {parse_knob("length: scalar of length from 2 to 40")};
+  const SentenceDataset dataset = labelled(sentences, length);
+  const RequestSampler sampler(length, dataset, {.stated = 1.0, .noise = 0.05, .seed = 3});
+  std::size_t nearest = 0;
+  for (std::size_t place = 0; place < sentences.size(); ++place) {
+    std::size_t sentence = place;
+    const double asked = sampler.draw(0, place, sentence).at(0).values.at(0);
+    nearest += std::abs(asked - static_cast<double>(sentences[sentence].size())) < 0.5 ? 1 : 0;
+  }
+  // 0.2 words; 0.05 of the range would be 1.9, and right one time in five.
+  EXPECT_GT(nearest, sentences.size() * 97 / 100);
+}
+
+TEST(RequestSampler, WhatIsOutOfAScalarsRangeIsNotAskedForItsEnd) {
+  const std::vector<Sentence> sentences = sentences_of_many_lengths();
+  const std::vector<Knob> both = {parse_knob("length: scalar of length from 4 to 7"),
+                                  parse_knob("polarity: probability of polarity")};
+  const SentenceDataset dataset = labelled(sentences, both);
+  const RequestSampler sampler(both, dataset, {.stated = 0.5, .noise = 0.05, .seed = 3});
+  std::array<std::array<Bin, kBins>, 2> polarity;  // Alone, and with a length.
+  std::size_t unstated = 0, beyond = 0;
+  for (std::size_t i = 0; i < kDraws / 4; ++i) {
+    std::size_t sentence = i % sentences.size();
+    const std::vector<KnobSetting> settings = sampler.draw(i / sentences.size(), sentence, sentence);
+    const bool has_length = !settings.empty() && settings.front().knob == "length";
+    const std::size_t size = sentences[sentence].size();
+    if (has_length) {
+      ASSERT_TRUE(size >= 4 && size <= 7);
+      EXPECT_NEAR(settings.front().values[0], static_cast<double>(size), 1.0);
+    }
+    if (settings.empty()) {
+      ++unstated;
+      beyond += size < 4 || size > 7 ? 1 : 0;
+    } else if (settings.back().knob == "polarity") {
+      const double x = settings.back().values[0];
+      polarity[has_length ? 1 : 0][bin_of(x)].add(sentences[sentence].front() == "good" ? 1.0 : 0.0, 1.0, x);
+    }
+  }
+  // With nothing stated they are there as ever; and what is left of them shifts no other knob.
+  EXPECT_NEAR(static_cast<double>(beyond) / static_cast<double>(unstated), 0.5, 0.03);
+  for (const auto& bins : polarity) {
+    for (std::size_t b = 0; b < kBins; ++b) bins[b].expect_calibrated("bin " + std::to_string(b));
+  }
+}
+
 TEST(RequestSampler, IsAFunctionOfSeedEpochAndPlace) {
   const std::vector<Sentence> sentences = skewed_corpus();
   const SentenceDataset dataset = labelled(sentences, knobs());
