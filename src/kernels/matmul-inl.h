@@ -64,7 +64,7 @@ void multiply_tile(const Tile& t) {
   }
   const float* a = t.a;
   const float* b = t.b;
-  for (std::size_t k = 0; k < t.depth; ++k) {
+  const auto step = [&] SEMFUSE_LAMBDA {
     const Vector b1 = kWholeRows ? hn::LoadU(d, b + last) : load_first(b + last, rest);
     const Vector b0 = kVectors == 2 ? hn::LoadU(d, b) : b1;
     SEMFUSE_UNROLL
@@ -75,23 +75,41 @@ void multiply_tile(const Tile& t) {
     }
     a += t.a_depth_stride;
     b += t.b_stride;
+  };
+  std::size_t k = 0;
+  for (; k + 2 <= t.depth; k += 2) {
+    step();
+    step();
   }
+  if (k < t.depth) step();
 
   Vector bias0 = hn::Zero(d);
   Vector bias1 = hn::Zero(d);
   if (t.bias) {
     if (kVectors == 2) bias0 = hn::LoadU(d, t.bias);
-    bias1 = load_first(t.bias + last, rest);
+    bias1 = load(t.bias + last, rest);
   }
-  SEMFUSE_UNROLL
-  for (std::size_t r = 0; r < kRows; ++r) {
-    float* c = t.c + r * t.c_stride;
-    const auto finish = [&](Vector v, const float* old, std::size_t count) SEMFUSE_LAMBDA {
-      const Vector sum = t.accumulate ? hn::Add(v, load(old, count)) : v;
-      return t.relu ? hn::Max(hn::Zero(d), sum) : sum;  // In this order a NaN stays one.
-    };
-    if (kVectors == 2) hn::StoreU(finish(hn::Add(sum0[r], bias0), c, lanes), d, c);
-    store(finish(hn::Add(sum1[r], bias1), c + last, rest), c + last, rest);
+  const auto write = [&](std::size_t count, const auto& finish) SEMFUSE_LAMBDA {
+    SEMFUSE_UNROLL
+    for (std::size_t r = 0; r < kRows; ++r) {
+      float* c = t.c + r * t.c_stride;
+      if (kVectors == 2) hn::StoreU(finish(hn::Add(sum0[r], bias0), c, lanes), d, c);
+      store(finish(hn::Add(sum1[r], bias1), c + last, count), c + last, count);
+    }
+  };
+  const auto finish = [&](Vector v, const float* old, std::size_t count) SEMFUSE_LAMBDA {
+    const Vector sum = t.accumulate ? hn::Add(v, load(old, count)) : v;
+    return t.relu ? hn::Max(hn::Zero(d), sum) : sum;  // In this order a NaN stays one.
+  };
+  // A tile is over so soon that questions for each of its vectors would be seen in its time.
+  if (rest < lanes || (t.accumulate && t.relu)) {
+    write(rest, finish);
+  } else if (t.accumulate) {
+    write(lanes, [&](Vector v, const float* old, std::size_t) SEMFUSE_LAMBDA { return hn::Add(v, hn::LoadU(d, old)); });
+  } else if (t.relu) {
+    write(lanes, [&](Vector v, const float*, std::size_t) SEMFUSE_LAMBDA { return hn::Max(hn::Zero(d), v); });
+  } else {
+    write(lanes, [&](Vector v, const float*, std::size_t) SEMFUSE_LAMBDA { return v; });
   }
 }
 
