@@ -143,21 +143,49 @@ HWY_INLINE void multiply_panel(Tile tile, std::size_t rows, bool whole_rows) {
   }
 }
 
-// b in panels of tile_cols() columns, the last one filled up with zeros; 64-byte aligned. Row by row, so that b is read
-// from memory in the order in which it lies there.
+// b in panels of tile_cols() columns, the last one filled up with zeros; 64-byte aligned. Some rows at a time: panels
+// may lie multiples of the page size apart, so a cache line of each is filled before the next is begun.
 inline void Pack(ConstMatrix b, float* packed) {
+  constexpr std::size_t kRowsAtOnce = 8;
   const Tag d;
   const std::size_t lanes = hn::Lanes(d);
   const std::size_t width = tile_cols();
-  for (std::size_t k = 0; k < b.rows(); ++k) {
-    const float* source = b.row(k);
-    float* target = packed + k * width;
-    for (std::size_t first = 0; first < b.cols(); first += width, target += width * b.rows()) {
+  for (std::size_t k = 0; k < b.rows(); k += kRowsAtOnce) {
+    const std::size_t end = std::min(b.rows(), k + kRowsAtOnce);
+    float* panel = packed;
+    for (std::size_t first = 0; first < b.cols(); first += width, panel += width * b.rows()) {
       const std::size_t count = std::min(width, b.cols() - first);
-      hn::Store(load(source + first, std::min(count, lanes)), d, target);
-      hn::Store(count > lanes ? load(source + first + lanes, count - lanes) : hn::Zero(d), d, target + lanes);
+      for (std::size_t row = k; row < end; ++row) {
+        const float* source = b.row(row) + first;
+        float* target = panel + row * width;
+        hn::Store(load(source, std::min(count, lanes)), d, target);
+        hn::Store(count > lanes ? load(source + lanes, count - lanes) : hn::Zero(d), d, target + lanes);
+      }
     }
   }
+}
+
+// Numbers k ... k + 3 of 4 rows of b from `row` on, as 4 rows of a panel.
+HWY_INLINE void transpose_four(ConstMatrix b, std::size_t row, std::size_t k, float* target) {
+  const std::size_t width = tile_cols();
+#if HWY_TARGET == HWY_SCALAR
+  for (std::size_t i = 0; i < 16; ++i) target[i / 4 * width + i % 4] = b(row + i % 4, k + i / 4);
+#else
+  const hn::FixedTag<float, 4> d;
+  const hn::RepartitionToWide<decltype(d)> pairs;
+  const auto r0 = hn::LoadU(d, b.row(row) + k);
+  const auto r1 = hn::LoadU(d, b.row(row + 1) + k);
+  const auto r2 = hn::LoadU(d, b.row(row + 2) + k);
+  const auto r3 = hn::LoadU(d, b.row(row + 3) + k);
+  const auto low01 = hn::BitCast(pairs, hn::InterleaveLower(d, r0, r1));
+  const auto low23 = hn::BitCast(pairs, hn::InterleaveLower(d, r2, r3));
+  const auto high01 = hn::BitCast(pairs, hn::InterleaveUpper(d, r0, r1));
+  const auto high23 = hn::BitCast(pairs, hn::InterleaveUpper(d, r2, r3));
+  hn::StoreU(hn::BitCast(d, hn::InterleaveLower(pairs, low01, low23)), d, target);
+  hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(pairs, low01, low23)), d, target + width);
+  hn::StoreU(hn::BitCast(d, hn::InterleaveLower(pairs, high01, high23)), d, target + 2 * width);
+  hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(pairs, high01, high23)), d, target + 3 * width);
+#endif
 }
 
 // The same of bᵀ.
@@ -169,11 +197,18 @@ inline void PackTransposed(ConstMatrix b, float* packed) {
     const std::size_t count = std::min(width, b.rows() - first);
     if (count < width) std::fill_n(packed, width * depth, 0.0f);
     for (std::size_t k0 = 0; k0 < depth; k0 += kBlock) {
-      const std::size_t block = std::min(kBlock, depth - k0);
-      for (std::size_t j = 0; j < count; ++j) {
-        const float* source = b.row(first + j) + k0;
-        float* target = packed + k0 * width + j;
-        for (std::size_t k = 0; k < block; ++k) target[k * width] = source[k];
+      const std::size_t end = std::min(depth, k0 + kBlock);
+      std::size_t j = 0;
+      for (; j + 4 <= count; j += 4) {
+        std::size_t k = k0;
+        for (; k + 4 <= end; k += 4) transpose_four(b, first + j, k, packed + k * width + j);
+        for (; k < end; ++k) {
+          for (std::size_t i = j; i < j + 4; ++i) packed[k * width + i] = b(first + i, k);
+        }
+      }
+      for (; j < count; ++j) {
+        const float* source = b.row(first + j);
+        for (std::size_t k = k0; k < end; ++k) packed[k * width + j] = source[k];
       }
     }
   }
