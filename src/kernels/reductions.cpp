@@ -11,15 +11,39 @@ namespace semfuse {
 namespace HWY_NAMESPACE {
 namespace {
 
+// Row i is added to sum i % 4, and the four sums to each other at the end.
 void ColumnSums(ConstMatrix x, float* sums, bool accumulate) {
+  constexpr std::size_t kChains = 4;
+  constexpr std::size_t kBlock = 256;  // Columns whose sums stay in the first-level cache while rows stream past.
   const Tag d;
-  for_vectors(x.cols(), [&](std::size_t j, std::size_t count) SEMFUSE_LAMBDA {
-    // Four chains hide the latency of an addition.
-    Vector sum[4] = {hn::Zero(d), hn::Zero(d), hn::Zero(d), hn::Zero(d)};
-    for (std::size_t i = 0; i < x.rows(); ++i) sum[i % 4] = hn::Add(sum[i % 4], load(x.row(i) + j, count));
-    const Vector total = hn::Add(hn::Add(sum[0], sum[1]), hn::Add(sum[2], sum[3]));
-    store(accumulate ? hn::Add(load(sums + j, count), total) : total, sums + j, count);
-  });
+  HWY_ALIGN float chains[kChains][kBlock];
+  for (std::size_t first = 0; first < x.cols(); first += kBlock) {
+    const std::size_t cols = x.cols() - first < kBlock ? x.cols() - first : kBlock;
+    for (auto& chain : chains) {
+      for (std::size_t j = 0; j < kBlock; j += hn::Lanes(d)) hn::Store(hn::Zero(d), d, chain + j);
+    }
+    std::size_t i = 0;
+    const auto add_rows = [&](std::size_t chain, std::size_t stop) SEMFUSE_LAMBDA {
+      for_vectors(cols, [&](std::size_t j, std::size_t count) SEMFUSE_LAMBDA {
+        Vector sum = hn::Load(d, chains[chain] + j);
+        for (std::size_t row = i + chain; row < stop; row += kChains) {
+          sum = hn::Add(sum, load(x.row(row) + first + j, count));
+        }
+        hn::Store(sum, d, chains[chain] + j);
+      });
+    };
+    constexpr std::size_t kRowsAtOnce = 4 * kChains;
+    for (; i < x.rows(); i += kRowsAtOnce) {
+      const std::size_t stop = x.rows() - i < kRowsAtOnce ? x.rows() : i + kRowsAtOnce;
+      for (std::size_t chain = 0; chain < kChains; ++chain) add_rows(chain, stop);
+    }
+    for_vectors(cols, [&](std::size_t j, std::size_t count) SEMFUSE_LAMBDA {
+      const auto sum = [&](std::size_t chain) SEMFUSE_LAMBDA { return hn::Load(d, chains[chain] + j); };
+      const Vector total = hn::Add(hn::Add(sum(0), sum(1)), hn::Add(sum(2), sum(3)));
+      float* out = sums + first + j;
+      store(accumulate ? hn::Add(load(out, count), total) : total, out, count);
+    });
+  }
 }
 
 double SumOfSquares(const float* x, std::size_t size) {
