@@ -19,20 +19,27 @@ namespace HWY_NAMESPACE {
 HWY_INLINE void softmax_row(float* row, std::size_t count, std::size_t end, float scale) {
   const Tag d;
   const std::size_t lanes = hn::Lanes(d);
+  const std::size_t whole = count / lanes * lanes;  // What is left is part of one more vector.
+  const auto valid = hn::FirstN(d, count - whole);
   const Vector lowest = hn::Set(d, -hwy::HighestValue<float>());
   Vector largest = lowest;
-  for (std::size_t j = 0; j < count; j += lanes) {
-    const auto valid = hn::FirstN(d, count - j);
-    largest = hn::Max(largest, hn::IfThenElse(valid, hn::Load(d, row + j), lowest));
-  }
+  for (std::size_t j = 0; j < whole; j += lanes) largest = hn::Max(largest, hn::Load(d, row + j));
+  if (whole < count) largest = hn::Max(largest, hn::IfThenElse(valid, hn::Load(d, row + whole), lowest));
   largest = hn::MaxOfLanes(d, largest);
   const Vector factor = hn::Set(d, scale);
   Vector sum = hn::Zero(d);
-  for (std::size_t j = 0; j < count; j += lanes) {
-    const Vector e = hn::IfThenElseZero(hn::FirstN(d, count - j),
-                                        hn::Exp(d, hn::Mul(hn::Sub(hn::Load(d, row + j), largest), factor)));
+  const auto exponential = [&](std::size_t j) SEMFUSE_LAMBDA {
+    return hn::Exp(d, hn::Mul(hn::Sub(hn::Load(d, row + j), largest), factor));
+  };
+  for (std::size_t j = 0; j < whole; j += lanes) {
+    const Vector e = exponential(j);
     sum = hn::Add(sum, e);
     hn::Store(e, d, row + j);
+  }
+  if (whole < count) {
+    const Vector e = hn::IfThenElseZero(valid, exponential(whole));
+    sum = hn::Add(sum, e);
+    hn::Store(e, d, row + whole);
   }
   const Vector inverse = hn::Div(hn::Set(d, 1.0f), hn::SumOfLanes(d, sum));
   std::size_t j = 0;
