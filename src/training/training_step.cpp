@@ -280,24 +280,29 @@ TrainingStep::LossSums TrainingStep::run_heads(const Pass& pass, const Shard& sh
                                                Network::Activations& activations, const HeadLogits& head_logits,
                                                Matrix d_hidden) const {
   const ConstMatrix hidden = shard.rows_of(activations.hidden());
-  const Matrix logits = head_logits.tokens;
   const std::size_t first = pass.batch.first_row - first_row_ + shard.first_token;
-  const std::span<const TokenId> targets = std::span(targets_).subspan(first, shard.num_tokens);
   LossSums sums;
 
-  head_.forward(hidden, logits);
   if (network_.feature_head()) network_.feature_head()->forward(pass, shard, hidden, *activations.feature_head);
-  if (on_logits) {
-    on_logits(first_row_ + first, logits,
-              network_.feature_head() ? shard.rows_of(activations.feature_head->logits) : Matrix());
+  const std::size_t parts = (shard.num_tokens + kHeadTokens - 1) / kHeadTokens;
+  for (std::size_t part = 0; part < parts; ++part) {
+    const std::size_t begin = shard.num_tokens * part / parts;
+    const std::size_t count = shard.num_tokens * (part + 1) / parts - begin;
+    const Matrix logits = head_logits.tokens.row_range(begin, count);
+    const std::span<const TokenId> targets = std::span(targets_).subspan(first + begin, count);
+    head_.forward(hidden.row_range(begin, count), logits);
+    if (on_logits) {
+      on_logits(
+          first_row_ + first + begin, logits,
+          network_.feature_head() ? shard.rows_of(activations.feature_head->logits).row_range(begin, count) : Matrix());
+    }
+    std::vector<ClassUniformity::LogitGradient> uniformity_gradient;
+    sums.uniformity += uniformity_.evaluate(logits, targets, scales.uniformity_position_weights,
+                                            losses_.uniformity_loss, uniformity_gradient);
+    sums.tokens += token_cross_entropy(logits, targets, losses_.label_smoothing, scales.per_token);
+    for (const auto& [row, token, value] : uniformity_gradient) logits(row, static_cast<std::size_t>(token)) += value;
+    head_.backward(logits, d_hidden.row_range(begin, count), false);
   }
-
-  std::vector<ClassUniformity::LogitGradient> uniformity_gradient;
-  sums.uniformity = uniformity_.evaluate(logits, targets, scales.uniformity_position_weights, losses_.uniformity_loss,
-                                         uniformity_gradient);
-  sums.tokens = token_cross_entropy(logits, targets, losses_.label_smoothing, scales.per_token);
-  for (const auto& [row, token, value] : uniformity_gradient) logits(row, static_cast<std::size_t>(token)) += value;
-  head_.backward(logits, d_hidden, false);
 
   if (class_head_) {
     class_head_->forward(hidden, head_logits.classes);

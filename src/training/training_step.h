@@ -46,6 +46,8 @@ class TrainingStep : public GradientStep {
   // a shard has room for so many, if that takes no more than so many times the logits.
   static constexpr std::size_t kLongTexts = 4;
   static constexpr std::size_t kMoreLogits = 8;
+  // The logits of a long text are made into gradients so many tokens at a time, while they are still in a cache.
+  static constexpr std::size_t kHeadTokens = 320;
   static constexpr std::size_t chunk_tokens(std::size_t longest) {
     return longest <= kShardTokens ? kChunkTokens : std::max(kChunkTokens, kLongTexts * longest);
   }

@@ -266,6 +266,11 @@ std::vector<Case> cases() {
        .lengths = {19, 2},
        .vocab_size = 37,
        .model = {.width = 18, .layers = 1, .heads = 1, .feed_forward = 33, .feature_head = 20}},
+      // A shard whose logits become gradients in two parts.
+      {.name = "long_text",
+       .attention = kCausal,
+       .lengths = {2, TrainingStep::kHeadTokens + 11},
+       .model = {.width = 6, .layers = 1, .heads = 1, .feed_forward = 5, .feature_head = 3}},
   };
 }
 
