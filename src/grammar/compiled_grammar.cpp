@@ -51,7 +51,7 @@ bool CompiledGrammar::State::spells_every_byte() const {
   std::array<bool, 256> spelled{};
   const TokenTrie& trie = later();
   for (std::uint32_t node = trie[0].first_child; node < trie.end_of_children(0); ++node) {
-    spelled[trie[node].byte] = !trie.tokens(node).empty();
+    spelled[trie[node].byte()] = !trie.tokens(node).empty();
   }
   const std::array<bool, 256>& used = automaton().bytes_used();
   for (std::size_t byte = 0; byte < used.size(); ++byte) {

@@ -101,7 +101,7 @@ void Completion::expand(std::uint32_t pair) {
   for (std::uint32_t child = trie[node].first_child; child < trie.end_of_children(node); ++child) {
     ++work_;
     for (const Automaton::ByteEdge& edge : state.bytes) {
-      if (trie[child].byte < edge.low || trie[child].byte > edge.high) continue;
+      if (trie[child].byte() < edge.low || trie[child].byte() > edge.high) continue;
       if (!trie.is_leaf(child)) wait(demand(edge.target + shift, offset + child), same_end);
       if (!trie.tokens(child).empty()) wait(demand(edge.target + shift, kBoundary), same_end);
     }

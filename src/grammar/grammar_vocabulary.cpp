@@ -61,22 +61,25 @@ std::uint64_t hash_surface(std::uint64_t hash, std::string_view surface) {
   return mix_bits(hash ^ rest) + 0x9E3779B97F4A7C15ull;
 }
 
-}  // namespace
-
-std::uint64_t TokenSurfaces::fingerprint() const {
-  std::uint64_t hash = mix_bits(first.size()) + static_cast<std::uint64_t>(end);
-  for (const std::string& surface : later) hash = hash_surface(hash, surface);
-  if (first == later) return hash;
-  for (const std::string& surface : first) hash = hash_surface(hash, surface);
+std::uint64_t fingerprint_of(const TokenSurfaces& surfaces, bool first_is_later) {
+  std::uint64_t hash = mix_bits(surfaces.first.size()) + static_cast<std::uint64_t>(surfaces.end);
+  for (const std::string& surface : surfaces.later) hash = hash_surface(hash, surface);
+  if (first_is_later) return hash;
+  for (const std::string& surface : surfaces.first) hash = hash_surface(hash, surface);
   return hash;
 }
 
+}  // namespace
+
+std::uint64_t TokenSurfaces::fingerprint() const {
+  return fingerprint_of(*this, first == later);
+}
+
 GrammarVocabulary::Parts::Parts(TokenSurfaces surfaces_in)
-    : surfaces(std::move(surfaces_in)),
-      fingerprint(surfaces.fingerprint()),
-      later(surfaces.later),
-      uniform(later.kinds()) {
-  if (surfaces.first != surfaces.later) first.emplace(surfaces.first);
+    : surfaces(std::move(surfaces_in)), later(surfaces.later), uniform(later.kinds()) {
+  const bool first_is_later = surfaces.first == surfaces.later;
+  fingerprint = fingerprint_of(surfaces, first_is_later);
+  if (!first_is_later) first.emplace(surfaces.first);
 }
 
 GrammarVocabulary::GrammarVocabulary(TokenSurfaces surfaces) {

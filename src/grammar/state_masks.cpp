@@ -63,7 +63,7 @@ const TokenSet* StateMasks::insert_uniform(const Uniform& uniform, std::uint32_t
   if (before == 0 && (uniform.kinds & kLeadingBlank) != 0) return nullptr;  // No token begins with a blank.
   const auto for_children = [&](auto call) {
     for (std::uint32_t child = trie_[before].first_child; child < trie_.end_of_children(before); ++child) {
-      const std::uint8_t byte = trie_[child].byte;
+      const std::uint8_t byte = trie_[child].byte();
       if ((*uniform.first)[byte] || (kGroupOfByte[byte] & uniform.kinds) != 0)
         call((*uniform.first)[byte], trie_.tokens_below(child));
     }

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 
+#include "core/random.h"
 #include "grammar/utf8.h"
 
 namespace semfuse {
@@ -51,6 +52,29 @@ TokenKinds kinds_of(const std::array<bool, 256>& bytes) {
 TokenKinds kinds_behind_blank(const StateRun& run) {
   const TokenKinds kinds = kinds_of(run);
   return kinds == 0 ? 0 : kinds | kLeadingBlank;
+}
+
+KindsOfTokens::KindsOfTokens(std::span<const std::string> strings) : place_of_(strings.size()) {
+  std::vector<std::uint32_t> table(1024);  // Of places, each + 1.
+  const auto slot_of = [&](TokenKinds kinds) {
+    std::size_t at = mix_bits(kinds) & (table.size() - 1);
+    while (table[at] != 0 && all_[table[at] - 1] != kinds) at = (at + 1) & (table.size() - 1);
+    return at;
+  };
+  for (std::size_t token = 0; token < strings.size(); ++token) {
+    const TokenKinds kinds = kinds_of(strings[token]);
+    std::size_t at = slot_of(kinds);
+    if (table[at] == 0) {
+      all_.push_back(kinds);
+      table[at] = static_cast<std::uint32_t>(all_.size());
+      if (2 * all_.size() > table.size()) {
+        table.assign(2 * table.size(), 0);
+        for (std::uint32_t i = 0; i < all_.size(); ++i) table[slot_of(all_[i])] = i + 1;
+        at = slot_of(kinds);
+      }
+    }
+    place_of_[token] = table[at] - 1;
+  }
 }
 
 }  // namespace semfuse

@@ -2,10 +2,15 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
+#include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "grammar/automaton.h"
 #include "grammar/byte_groups.h"
+#include "semfuse/vocabulary.h"
 
 namespace semfuse {
 
@@ -26,5 +31,19 @@ TokenKinds kinds_of(const StateRun& run);
 TokenKinds kinds_of(const std::array<bool, 256>& bytes);
 // Those of tokens that are a blank and then what the run reads.
 TokenKinds kinds_behind_blank(const StateRun& run);
+
+// The kinds of each token. Most are like those of many others, so each is kept once.
+class KindsOfTokens {
+ public:
+  explicit KindsOfTokens(std::span<const std::string> strings);
+
+  TokenKinds operator[](TokenId token) const { return all_[place_of_[static_cast<std::size_t>(token)]]; }
+  const std::vector<TokenKinds>& all() const { return all_; }               // That there are.
+  const std::vector<std::uint32_t>& place_of() const { return place_of_; }  // In these, of each token.
+
+ private:
+  std::vector<TokenKinds> all_;
+  std::vector<std::uint32_t> place_of_;
+};
 
 }  // namespace semfuse

@@ -135,7 +135,7 @@ ContextSet TokenMasks::find_contexts(const TokenTrie& trie, ConfigurationId conf
   ContextSet contexts = kNothingSet;
   walk(trie, configurations_, configuration, [&](std::uint32_t node, ConfigurationId to, ConfigurationId from) {
     if (trie.tokens(node).empty() || !completable(to)) return;
-    contexts |= configurations_.contexts(from, trie[node].byte);
+    contexts |= configurations_.contexts(from, trie[node].byte());
   });
   return contexts;
 }

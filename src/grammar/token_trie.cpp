@@ -12,13 +12,31 @@ namespace {
 
 constexpr std::size_t kKeyBytes = 16;
 
-// Up to eight bytes as a number that is ordered as they are.
+static_assert(std::ranges::none_of(kGroupOfByte, [](ByteGroups group) { return (group & TokenTrie::kByteOfKey) != 0; }),
+              "a byte stands where no kind does");
+
+template <typename Word>
+std::uint64_t big_endian_at(const char* bytes) {
+  Word word = 0;
+  std::memcpy(&word, bytes, sizeof word);
+  if constexpr (std::endian::native == std::endian::little)
+    word = sizeof word == 8 ? static_cast<Word>(__builtin_bswap64(word)) : static_cast<Word>(__builtin_bswap32(word));
+  return word;
+}
+
+std::uint64_t byte_at(std::string_view bytes, std::size_t index) {
+  return std::uint64_t{static_cast<std::uint8_t>(bytes[index])} << (56 - 8 * index);
+}
+
+// Up to eight bytes as a number that is ordered as they are. Less than eight by loads that overlap.
 std::uint64_t as_number(std::string_view bytes) {
-  std::array<char, 8> first{};
-  std::memcpy(first.data(), bytes.data(), std::min(bytes.size(), first.size()));
-  auto number = std::bit_cast<std::uint64_t>(first);
-  if constexpr (std::endian::native == std::endian::little) number = __builtin_bswap64(number);
-  return number;
+  const std::size_t size = bytes.size();
+  if (size >= 8) return big_endian_at<std::uint64_t>(bytes.data());
+  if (size >= 4) {
+    return big_endian_at<std::uint32_t>(bytes.data()) << 32 | big_endian_at<std::uint32_t>(bytes.data() + size - 4)
+                                                                  << (8 * (8 - size));
+  }
+  return size == 0 ? 0 : byte_at(bytes, 0) | byte_at(bytes, size / 2) | byte_at(bytes, size - 1);
 }
 
 // A string in the order of all. Most differ in their first bytes, so the string itself, somewhere in memory, is rarely
@@ -50,7 +68,7 @@ SortedStrings sort_strings(std::span<const std::string> strings) {
   // Where each pile ends; while strings are dealt out, where its next goes.
   std::vector<std::uint32_t> ends(num_piles + 1);
   for (const std::string& string : strings) {
-    if (!string.empty()) ++ends[pile_of(as_number(string)) + 1];
+    if (!string.empty()) ++ends[pile_of(byte_at(string, 0) | (string.size() > 1 ? byte_at(string, 1) : 0)) + 1];
   }
   for (std::size_t pile = 0; pile < num_piles; ++pile) ends[pile + 1] += ends[pile];
   SortedStrings sorted(ends.back());
@@ -97,60 +115,54 @@ std::size_t shared_bytes(std::span<const std::string> strings, const SortedStrin
 
 }  // namespace
 
-TokenTrie::TokenTrie(std::span<const std::string> strings) {
-  kinds_.reserve(strings.size());
-  for (const std::string& string : strings) kinds_.push_back(kinds_of(string));
+TokenTrie::TokenTrie(std::span<const std::string> strings) : kinds_(strings) {
   const SortedStrings sorted = sort_strings(strings);
-  // Nodes as a walk in depth-first order meets them: each time at the first string that goes through it.
-  struct Draft {
-    std::uint32_t depth;
-    std::uint32_t first_token;
-    std::uint16_t num_children = 0;
-    std::uint8_t byte;
-  };
-  std::vector<Draft, HugePageAllocator<Draft>> drafts = {{.depth = 0, .first_token = 0, .byte = 0}};
   std::vector<std::uint32_t> shared(sorted.size());  // Of each string and the one before.
   std::size_t num_nodes = 1;
   for (std::size_t i = 0; i < sorted.size(); ++i) {
+    max_depth_ = std::max(max_depth_, sorted[i].length);
     if (i > 0) shared[i] = static_cast<std::uint32_t>(shared_bytes(strings, sorted[i - 1], sorted[i]));
     num_nodes += sorted[i].length - shared[i];
   }
-  drafts.reserve(num_nodes);
-  tokens_.reserve(sorted.size());
-  std::vector<std::uint32_t> path = {0};  // Drafts of the last string's prefixes.
+  // By the order in which a walk, depth first, meets the nodes: each at the first string that goes through it.
+  std::vector<std::uint16_t> num_children(num_nodes);
+  std::vector<std::uint32_t> path(max_depth_ + 1);  // Of the last string's prefixes.
+  std::uint32_t num_met = 1;
   for (std::size_t i = 0; i < sorted.size(); ++i) {
+    for (std::size_t at = shared[i]; at < sorted[i].length; ++at) {
+      ++num_children[path[at]];
+      path[at + 1] = num_met++;
+    }
+  }
+  nodes_.resize(num_nodes);
+  tokens_.reserve(sorted.size());
+  std::vector<std::uint32_t> next(max_depth_ + 1);  // By depth: where the next child goes.
+  std::uint32_t free = 1;
+  Node* last = nodes_.data();
+  const auto place_children = [&](Node& node, std::size_t depth, std::uint16_t count) {
+    node.first_child = next[depth] = free;
+    node.num_children = count;
+    free += count;
+  };
+  place_children(nodes_[0], 0, num_children[0]);
+  num_met = 1;
+  for (std::uint32_t i = 0; i < sorted.size(); ++i) {
     const SortedString& string = sorted[i];
-    max_depth_ = std::max(max_depth_, string.length);
-    path.resize(max_depth_ + 1);
+    last->end_token = i;  // Of a leaf; look_below() finds those of others.
     for (std::size_t at = shared[i]; at < string.length; ++at) {
-      ++drafts[path[at]].num_children;
-      path[at + 1] = static_cast<std::uint32_t>(drafts.size());
       const std::uint8_t byte = at < kKeyBytes
                                     ? string.byte(at)
                                     : static_cast<std::uint8_t>(strings[static_cast<std::size_t>(string.token)][at]);
-      drafts.push_back({.depth = static_cast<std::uint32_t>(at + 1),
-                        .first_token = static_cast<std::uint32_t>(tokens_.size()),
-                        .byte = byte});
+      last = &nodes_[next[at]++];
+      last->key = TokenKinds{byte} << kFirstByteBit;
+      last->first_token = i;
+      place_children(*last, at + 1, num_children[num_met++]);
     }
     tokens_.push_back(string.token);
   }
-  nodes_.resize(drafts.size());
-  std::uint32_t free = 1;
-  std::vector<std::uint32_t> next(max_depth_ + 1);  // By depth: where the next child goes.
-  for (std::size_t d = 0; d < drafts.size(); ++d) {
-    const Draft& draft = drafts[d];
-    Node& node = nodes_[draft.depth == 0 ? 0 : next[draft.depth - 1]++];
-    node.first_child = next[draft.depth] = free;
-    node.first_token = draft.first_token;
-    node.num_children = draft.num_children;
-    node.byte = draft.byte;
-    free += draft.num_children;
-    // Tokens of a leaf reach to where the next node was met.
-    const std::size_t end = d + 1 < drafts.size() ? drafts[d + 1].first_token : tokens_.size();
-    if (draft.num_children == 0) node.end_token = static_cast<std::uint32_t>(end);
-  }
+  last->end_token = static_cast<std::uint32_t>(tokens_.size());
   for (std::uint32_t child = nodes_[0].first_child; child < end_of_children(0); ++child)
-    first_level_[nodes_[child].byte] = child;
+    first_level_[nodes_[child].byte()] = child;
   look_below();
 }
 
@@ -159,14 +171,16 @@ void TokenTrie::look_below() {
   std::vector<OpenCharacter> open;
   for (auto index = static_cast<std::uint32_t>(size()); index-- > 0;) {
     Node& node = nodes_[index];
+    TokenKinds kinds = 0;
     for (std::uint32_t child = node.first_child; child < end_of_children(index); ++child) {
       const Node& below = nodes_[child];
-      node.groups_below |= kGroupOfByte[below.byte] | (below.groups_below & ~kNotText);
-      node.kinds |= below.kinds;
+      node.groups_below |= kGroupOfByte[below.byte()] | (below.groups_below & ~kNotText);
+      kinds |= below.key & ~kByteOfKey;
       node.height = std::max<std::uint8_t>(node.height, below.height == kMostHeight ? kMostHeight : below.height + 1);
       node.end_token = below.end_token;
     }
-    for (const TokenId token : tokens(index)) node.kinds |= kinds_[static_cast<std::size_t>(token)];
+    for (const TokenId token : tokens(index)) kinds |= kinds_[token];
+    node.key |= kinds;
     if ((node.groups_below & kWideBytes) != 0 && !begins_with_text(index, open)) node.groups_below |= kNotText;
   }
 }
@@ -178,7 +192,7 @@ bool TokenTrie::begins_with_text(std::uint32_t node, std::vector<OpenCharacter>&
     const OpenCharacter place = open.back();
     open.pop_back();
     for (std::uint32_t child = nodes_[place.node].first_child; child < end_of_children(place.node); ++child) {
-      const std::uint32_t byte = nodes_[child].byte;
+      const std::uint32_t byte = nodes_[child].byte();
       if (place.left > 0) {
         if (byte < place.low || byte > place.high) return false;
         if (place.left > 1) open.push_back({child, 0x80, 0xBF, place.left - 1});
@@ -203,8 +217,8 @@ std::optional<TokenTrie::Longest> TokenTrie::longest_prefix(std::string_view tex
     const auto first = nodes_.begin() + nodes_[node].first_child;
     const auto last = first + nodes_[node].num_children;
     const auto child =
-        std::lower_bound(first, last, byte, [](const Node& one, std::uint8_t b) { return one.byte < b; });
-    if (child == last || child->byte != byte) break;
+        std::lower_bound(first, last, byte, [](const Node& one, std::uint8_t b) { return one.byte() < b; });
+    if (child == last || child->byte() != byte) break;
     node = static_cast<std::uint32_t>(child - nodes_.begin());
     if (!tokens(node).empty()) longest = {.token = tokens(node)[0], .length = i + 1};
   }

@@ -19,17 +19,22 @@ namespace semfuse {
 // walk finds what it passes over, most of what it looks at, in memory that it reads anyway. Node 0 is the empty string.
 class TokenTrie {
  public:
-  struct Node {
+  static constexpr int kFirstByteBit = 46;
+  static constexpr TokenKinds kByteOfKey = TokenKinds{0xFF} << kFirstByteBit;
+
+  struct alignas(32) Node {
+    // The kinds of all tokens of the subtree, and among their bits the last byte of its string.
+    TokenKinds key = 0;
     // Of the bytes behind the node, up to the ends of the tokens there: their groups, kNotText where they do not begin
     // with whole characters.
     ByteGroups groups_below = 0;
-    TokenKinds kinds = 0;  // Of all tokens of the subtree.
     std::uint32_t first_child = 0;
     std::uint32_t first_token = 0;  // In tokens(); its own come first, then those of its descendants.
     std::uint32_t end_token = 0;
     std::uint16_t num_children = 0;
     std::uint8_t height = 0;  // How many bytes follow at most; kMostHeight if they are not fewer.
-    std::uint8_t byte = 0;    // The last of its string.
+
+    std::uint8_t byte() const { return static_cast<std::uint8_t>(key >> kFirstByteBit); }
   };
   static constexpr std::uint8_t kMostHeight = 255;
 
@@ -65,7 +70,7 @@ class TokenTrie {
   std::optional<Longest> longest_prefix(std::string_view text) const;
   std::uint32_t first_level(std::uint8_t byte) const { return first_level_[byte]; }  // The node of a byte, or 0.
   std::uint32_t max_depth() const { return max_depth_; }
-  const std::vector<TokenKinds>& kinds() const { return kinds_; }  // Of each token.
+  const KindsOfTokens& kinds() const { return kinds_; }
 
  private:
   void look_below();
@@ -79,7 +84,7 @@ class TokenTrie {
 
   std::vector<Node, HugePageAllocator<Node>> nodes_;
   std::vector<TokenId> tokens_;
-  std::vector<TokenKinds> kinds_;
+  KindsOfTokens kinds_;
   std::array<std::uint32_t, 256> first_level_{};
   std::uint32_t max_depth_ = 0;
 };

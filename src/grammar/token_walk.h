@@ -32,7 +32,7 @@ std::size_t walk(const TokenTrie& trie, Configurations& configurations, Configur
     }
     ++work;
     const std::uint32_t node = level.next++;
-    const ConfigurationId to = configurations.step(level.at, trie[node].byte);
+    const ConfigurationId to = configurations.step(level.at, trie[node].byte());
     if (to == Configurations::kDead) continue;
     visit(node, to, level.at);
     if (!trie.is_leaf(node)) levels.push_back({trie[node].first_child, trie.end_of_children(node), to});
@@ -85,7 +85,7 @@ class ReadableTokens {
   }
 
  private:
-  static constexpr TokenKinds kAllKinds = ~TokenKinds{0};
+  static constexpr TokenKinds kAllKinds = ~TokenTrie::kByteOfKey;
   static constexpr std::uint32_t kNoTokens = 0xFFFFFFFF;
   static constexpr auto kNoVisit = [](std::uint32_t, ConfigurationId) {};
   struct Into {
@@ -114,7 +114,7 @@ class ReadableTokens {
     for (std::uint32_t child = blank.first; child < blank.end; ++child) {
       one.first = child;
       one.end = child + 1;
-      one.wanted = wanted.behind_blank[trie_[child].byte];
+      one.wanted = wanted.behind_blank[trie_[child].byte()];
       add(one);
       one.first_token = kNoTokens;
     }
@@ -136,13 +136,13 @@ class ReadableTokens {
   void look_at(std::uint32_t index, ConfigurationId at, Configurations::Row row, TokenKinds wanted, Insert& insert,
                Visit& visit) {
     const TokenTrie::Node& node = trie_[index];
-    ConfigurationId to = row[classes_[node.byte]].load(std::memory_order_relaxed);
-    if (to == Configurations::kDead || (node.kinds & wanted) == 0) return;
+    ConfigurationId to = row[classes_[node.byte()]].load(std::memory_order_relaxed);
+    if (to == Configurations::kDead || (node.key & wanted) == 0) return;
     if (node.num_children == 0) {  // Whatever it leads to.
       insert(trie_.tokens_below(index));
       return;
     }
-    if (to == Configurations::kUnknown) to = configurations_.step(at, node.byte);
+    if (to == Configurations::kUnknown) to = configurations_.step(at, node.byte());
     const StateRun run = configurations_.run(to);
     const bool fits =
         run.length == StateRun::kEndless || (node.height < TokenTrie::kMostHeight && node.height <= run.length);

@@ -3,42 +3,21 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/random.h"
-
 namespace semfuse {
 
-UniformTokens::UniformTokens(std::span<const TokenKinds> kinds)
-    : tokens_(kinds.size()), every_(kinds.size()), every_blank_(kinds.size()) {
-  // A table of places in kinds_, each + 1. There are few kinds, so it is small.
-  std::vector<std::uint32_t> table(1024);
-  const auto place_of = [&](TokenKinds one) {
-    std::size_t at = mix_bits(one) & (table.size() - 1);
-    while (table[at] != 0 && kinds_[table[at] - 1].kinds != one) at = (at + 1) & (table.size() - 1);
-    return at;
-  };
-  std::vector<std::uint32_t> kind_of(kinds.size());
-  for (std::size_t token = 0; token < kinds.size(); ++token) {
-    std::size_t at = place_of(kinds[token]);
-    if (table[at] == 0) {
-      kinds_.push_back({.kinds = kinds[token], .end = 0});
-      table[at] = static_cast<std::uint32_t>(kinds_.size());
-      if (2 * kinds_.size() > table.size()) {
-        table.assign(2 * table.size(), 0);
-        for (std::uint32_t i = 0; i < kinds_.size(); ++i) table[place_of(kinds_[i].kinds)] = i + 1;
-        at = place_of(kinds[token]);
-      }
-    }
-    kind_of[token] = table[at] - 1;
-    ++kinds_[kind_of[token]].end;
-  }
+UniformTokens::UniformTokens(const KindsOfTokens& kinds)
+    : tokens_(kinds.place_of().size()), every_(tokens_.size()), every_blank_(tokens_.size()) {
+  for (const TokenKinds one : kinds.all()) kinds_.push_back({.kinds = one, .end = 0});
+  for (const std::uint32_t place : kinds.place_of()) ++kinds_[place].end;
   std::uint32_t begin = 0;
   for (Kind& kind : kinds_) begin += std::exchange(kind.end, begin);
-  for (std::size_t token = 0; token < kinds.size(); ++token) {
+  for (std::size_t token = 0; token < tokens_.size(); ++token) {
     const auto id = static_cast<TokenId>(token);
-    tokens_[kinds_[kind_of[token]].end++] = id;
-    if ((kinds[token] & kLeftOut) != 0) continue;
+    Kind& kind = kinds_[kinds.place_of()[token]];
+    tokens_[kind.end++] = id;
+    if ((kind.kinds & kLeftOut) != 0) continue;
     every_.insert(id);
-    if ((kinds[token] & kLeadingBlank) != 0) every_blank_.insert(id);
+    if ((kind.kinds & kLeadingBlank) != 0) every_blank_.insert(id);
   }
 }
 
@@ -60,15 +39,18 @@ const TokenSet* UniformTokens::find(TokenKinds kinds, TokenKinds needed) const {
   // Tokens are put in or taken out, whatever is less.
   const bool put_in = num_in <= tokens_.size() / 2;
   TokenSet tokens = put_in ? TokenSet(tokens_.size()) : needed != 0 ? every_blank_ : every_;
+  const std::span<std::uint64_t> words = tokens.words();
   begin = 0;
   for (const Kind& kind : kinds_) {
-    for (std::uint32_t i = begin; is_in(kind) == put_in && i < kind.end; ++i) {
-      const auto token = static_cast<std::size_t>(tokens_[i]);
-      const std::uint64_t bit = std::uint64_t{1} << (token % 64);
-      std::uint64_t& word = tokens.words()[token / 64];
-      word = put_in ? word | bit : word & ~bit;
+    const std::uint32_t end = kind.end;
+    if (is_in(kind) == put_in) {
+      for (std::uint32_t i = begin; i < end; ++i) {
+        const auto token = static_cast<std::size_t>(tokens_[i]);
+        const std::uint64_t bit = std::uint64_t{1} << (token % 64);
+        words[token / 64] = put_in ? words[token / 64] | bit : words[token / 64] & ~bit;
+      }
     }
-    begin = kind.end;
+    begin = end;
   }
   sets_.push_back(std::make_unique<const Set>(Set{kinds, needed, std::move(tokens)}));
   return &sets_.back()->tokens;

@@ -15,7 +15,7 @@ namespace semfuse {
 // For any thread.
 class UniformTokens {
  public:
-  explicit UniformTokens(std::span<const TokenKinds> kinds);  // Of each token.
+  explicit UniformTokens(const KindsOfTokens& kinds);
 
   // Tokens of these kinds alone, all of them or those that begin with a blank. Null if there are no kinds, or too many
   // such sets already. Computed once and kept.

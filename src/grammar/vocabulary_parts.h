@@ -14,7 +14,7 @@ struct GrammarVocabulary::Parts {
   explicit Parts(TokenSurfaces surfaces_in);
 
   TokenSurfaces surfaces;
-  std::uint64_t fingerprint;
+  std::uint64_t fingerprint = 0;
   TokenTrie later;
   UniformTokens uniform;           // Of the later surfaces.
   std::optional<TokenTrie> first;  // Nothing if it is the same.
