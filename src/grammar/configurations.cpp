@@ -182,11 +182,26 @@ std::optional<std::uint8_t> Configurations::only_byte(ConfigurationId configurat
 }
 
 const Configurations::Closure& Configurations::make_closure(Node& node) {
-  node.closure = builder_->build(node.items);
+  if (!find_plain_closure(node)) {
+    node.closure = builder_->build(node.items);
+    memory_ += (node.closure.readers.size() + node.closure.outer.size()) * sizeof(Item);
+  }
   node.has_closure = true;
   node.accepting.store(node.closure.accepting ? 1 : 0, std::memory_order_relaxed);
-  memory_ += 64 + (node.closure.readers.size() + node.closure.outer.size()) * sizeof(Item);
+  memory_ += 64;
   return node.closure;
+}
+
+// Of a single item that can only read: the closure is the item itself.
+bool Configurations::find_plain_closure(Node& node) const {
+  if (node.items.size() != 1) return false;
+  const Item item = node.items[0];
+  const auto [state, offset, exit] = automaton_[item.state];
+  if (exit != Automaton::kNone || !state.empty.empty() || !state.calls.empty() || state.bytes.empty()) return false;
+  if (state.accepting && item.stack != kBottom) return false;
+  node.closure = {.readers = node.items, .outer = node.items, .run = automaton_.run(item.state)};
+  node.closure.accepting = state.accepting;
+  return true;
 }
 
 StackId Configurations::find_group(std::span<std::vector<Item>> group) {

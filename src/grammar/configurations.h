@@ -1,6 +1,7 @@
 // Where a text can stand in a grammar: sets of automaton states, each with the calls it came through.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <compare>
 #include <cstdint>
@@ -74,6 +75,9 @@ class Configurations {
   ConfigurationId known_step(Row row, std::uint8_t byte) const {
     return row[automaton_.byte_class(byte)].load(std::memory_order_acquire);
   }
+  // Calls visit(byte) for each byte that can be read next, ascending.
+  template <typename Visit>
+  void for_next_bytes(ConfigurationId configuration, Visit visit);
   const std::uint8_t* byte_classes() const { return automaton_.byte_classes().data(); }  // What rows are by.
   std::optional<bool> known_accepting(ConfigurationId configuration) const {
     const signed char known = nodes_[configuration].accepting.load(std::memory_order_relaxed);
@@ -129,6 +133,7 @@ class Configurations {
 
   const Closure& closure(Node& node) { return node.has_closure ? node.closure : make_closure(node); }
   const Closure& make_closure(Node& node);
+  bool find_plain_closure(Node& node) const;
   Row make_row(Node& node);
   ConfigurationId compute_step(ConfigurationId from, std::uint8_t byte);
   // Adds stack nodes that may return to each other: places of the group are kGroup + index. Returns the first of them.
@@ -159,5 +164,22 @@ class Configurations {
   std::vector<std::uint32_t> group_key_;
   FewKeys<std::uint64_t> seen_;
 };
+
+template <typename Visit>
+void Configurations::for_next_bytes(ConfigurationId configuration, Visit visit) {
+  const std::span<const Item> readers = closure(configuration).readers;
+  if (readers.size() == 1) {  // As nearly always: then edges are looked at, which are few.
+    std::uint32_t next = 0;
+    for (const Automaton::ByteEdge& edge : automaton_[readers[0].state].state.bytes) {
+      for (next = std::max<std::uint32_t>(next, edge.low); next <= edge.high; ++next)
+        visit(static_cast<std::uint8_t>(next));
+    }
+    return;
+  }
+  const Row row = this->row(configuration);
+  for (std::uint32_t byte = 0; byte < 256; ++byte) {
+    if (known_step(row, static_cast<std::uint8_t>(byte)) != kDead) visit(static_cast<std::uint8_t>(byte));
+  }
+}
 
 }  // namespace semfuse

@@ -31,23 +31,20 @@ StateMasks::Uniform StateMasks::find_behind_blank(ConfigurationId begin, Configu
 // As of a name, whose first character is not what the others are. Tokens that begin with a blank are left to others.
 StateMasks::Uniform StateMasks::find_behind_first(ConfigurationId begin, Configurations& configurations) {
   constexpr std::size_t kLeastBytes = 4;
-  const Configurations::Row row = configurations.row(begin);
   std::size_t num_read = 0;
-  for (std::uint8_t byte = 0; byte < 0x80; ++byte)
-    num_read += configurations.known_step(row, byte) != Configurations::kDead ? 1 : 0;
+  configurations.for_next_bytes(begin, [&](std::uint8_t byte) { num_read += byte < 0x80 ? 1 : 0; });
   if (num_read < kLeastBytes) return {};
   std::array<TokenKinds, 256> kinds{};  // Of what is behind each byte.
   std::vector<std::pair<TokenKinds, std::size_t>> num_bytes;
-  for (std::uint8_t byte = 0; byte < 0x80; ++byte) {
-    const ConfigurationId behind = byte == ' ' ? Configurations::kDead : configurations.step(begin, byte);
-    if (behind == Configurations::kDead) continue;
-    kinds[byte] = kinds_of(configurations.run(behind)) & ~kLeadingBlank;
-    if ((kinds[byte] & kGroupOfByte[byte]) == 0) continue;
+  configurations.for_next_bytes(begin, [&](std::uint8_t byte) {
+    if (byte >= 0x80 || byte == ' ') return;
+    kinds[byte] = kinds_of(configurations.run(configurations.step(begin, byte))) & ~kLeadingBlank;
+    if ((kinds[byte] & kGroupOfByte[byte]) == 0) return;
     auto known =
         std::find_if(num_bytes.begin(), num_bytes.end(), [&](const auto& one) { return one.first == kinds[byte]; });
     if (known == num_bytes.end()) known = num_bytes.insert(known, {kinds[byte], 0});
     ++known->second;
-  }
+  });
   const auto most = std::max_element(num_bytes.begin(), num_bytes.end(),
                                      [](const auto& a, const auto& b) { return a.second < b.second; });
   if (most == num_bytes.end() || most->second < kLeastBytes) return {};
@@ -113,43 +110,40 @@ ReadableTokens::Wanted StateMasks::wanted_beside(const Uniform& plain, const Uni
 const StateMasks::Mask& StateMasks::of(StateId state, Configurations& configurations) {
   constexpr std::size_t kMostEnds = 20'000;
   const std::lock_guard lock(mutex_);
-  std::unique_ptr<const Mask>& known = masks_[state];
-  if (known) return *known;
-  auto mask = std::make_unique<Mask>();
+  if (const auto known = masks_.find(state); known != masks_.end()) return known->second;
+  Mask mask;
+  few_.clear();
+  ends_.clear();
   const Configurations::Item item = {state, Configurations::kBottom};
   const ConfigurationId begin = configurations.find({&item, 1});
   const Uniform plain = find_uniform(begin, configurations);
   const Uniform blank = (plain.kinds & kLeadingBlank) != 0 ? Uniform{} : find_behind_blank(begin, configurations);
-  mask->sets = {insert_uniform(plain, 0, *mask), insert_uniform(blank, trie_.first_level(' '), *mask)};
+  mask.sets = {insert_uniform(plain, 0, mask), insert_uniform(blank, trie_.first_level(' '), mask)};
   const auto insert = [&](std::span<const TokenId> tokens) {
-    if (mask->own) {
-      for (const TokenId token : tokens) mask->own->insert(token);
+    if (mask.own) {
+      for (const TokenId token : tokens) mask.own->insert(token);
       return;
     }
-    mask->few.insert(mask->few.end(), tokens.begin(), tokens.end());
-    if (mask->few.size() <= num_tokens_ / 64) return;
-    mask->own.emplace(num_tokens_);
-    for (const TokenId token : mask->few) mask->own->insert(token);
-    mask->few = {};
+    few_.insert(few_.end(), tokens.begin(), tokens.end());
+    if (few_.size() <= num_tokens_ / 64) return;
+    mask.own.emplace(num_tokens_);
+    for (const TokenId token : few_) mask.own->insert(token);
+    few_.clear();
   };
-  const auto visit = [&](std::uint32_t node, ConfigurationId to) {
-    if (configurations.accepting(to)) mask->ends.push_back(node);
+  const auto visit = [&](std::uint32_t node, bool accepting) {
+    if (accepting) ends_.push_back(node);
   };
-  ReadableTokens readable(trie_, configurations);
+  ReadableTokens readable(trie_, configurations, walk_memory_);
   if (plain.tokens == nullptr && blank.tokens == nullptr) {
     readable.find(begin, nullptr, insert, visit);
   } else {
     const ReadableTokens::Wanted wanted = wanted_beside(plain, blank);
     readable.find(begin, &wanted, insert, visit);
   }
-  if (mask->ends.size() > kMostEnds) {
-    mask->too_many_ends = true;
-    mask->ends.clear();
-  }
-  mask->ends.shrink_to_fit();
-  mask->few.shrink_to_fit();
-  known = std::move(mask);
-  return *known;
+  mask.too_many_ends = ends_.size() > kMostEnds;
+  if (!mask.too_many_ends) mask.ends = arena_.copy(std::span<const std::uint32_t>(ends_));
+  mask.few = arena_.copy(std::span<const TokenId>(few_));
+  return masks_.emplace(state, std::move(mask)).first->second;
 }
 
 }  // namespace semfuse

@@ -3,12 +3,13 @@
 
 #include <array>
 #include <cstdint>
-#include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <unordered_map>
 #include <vector>
 
+#include "grammar/arena.h"
 #include "grammar/configurations.h"
 #include "grammar/token_trie.h"
 #include "grammar/token_walk.h"
@@ -25,9 +26,9 @@ class StateMasks {
     // Tokens that stay within the rule: all of these sets, which the vocabulary has or the mask itself,
     std::array<const TokenSet*, 2> sets = {};
     std::optional<TokenSet> own;
-    std::vector<TokenId> few;  // and these.
+    std::span<const TokenId> few;  // and these.
     // Nodes of the trie where the rule may have ended and tokens go on, unless all of these may stay within it.
-    std::vector<std::uint32_t> ends;
+    std::span<const std::uint32_t> ends;
     bool too_many_ends = false;
   };
 
@@ -57,7 +58,12 @@ class StateMasks {
   const UniformTokens& uniform_;
   std::size_t num_tokens_;
   TokenKinds readable_;
-  std::unordered_map<StateId, std::unique_ptr<const Mask>> masks_;
+  std::unordered_map<StateId, Mask> masks_;
+  Arena arena_;
+  // Memory for the mask that is computed now.
+  std::vector<TokenId> few_;
+  std::vector<std::uint32_t> ends_;
+  ReadableTokens::Memory walk_memory_;
 };
 
 }  // namespace semfuse

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cstring>
 
 #include "core/random.h"
+#include "kernels/word_copy.h"
 
 namespace semfuse {
 namespace {
@@ -36,19 +36,18 @@ std::uint64_t hash_of_parts(std::span<const StoredMask::Part> parts) {
 }
 
 // False if they are too many.
-bool find_parts(std::span<const std::uint64_t> words, std::vector<StoredMask::Part>& parts) {
+bool find_parts(const DraftMask& draft, std::vector<StoredMask::Part>& parts) {
+  const std::span<const std::uint64_t> words = draft.set().words();
   parts.clear();
   if (words.size() < kSmallSetWords) return false;
   const std::size_t most = words.size() / kWordsPerPart;
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    if (words[i] == 0) continue;
+  return draft.all_words([&](std::size_t i) {
     const auto low = static_cast<std::uint32_t>(words[i]);
     const auto high = static_cast<std::uint32_t>(words[i] >> 32);
     if (low != 0) parts.push_back({static_cast<std::uint32_t>(2 * i), low});
     if (high != 0) parts.push_back({static_cast<std::uint32_t>(2 * i + 1), high});
-    if (parts.size() > most) return false;
-  }
-  return true;
+    return parts.size() <= most;
+  });
 }
 
 }  // namespace
@@ -64,7 +63,7 @@ void StoredMask::write(std::span<std::int32_t> words) const {
     write_words(*set_, words);
     return;
   }
-  std::ranges::fill(words, 0);
+  clear_words(words);
   for (const Part& part : parts_) words[part.place] = static_cast<std::int32_t>(part.bits);
 }
 
@@ -80,7 +79,7 @@ void StoredMask::write(TokenSet& set) const {
 void write_words(const TokenSet& set, std::span<std::int32_t> words) {
   const std::span<const std::uint64_t> from = set.words();
   if constexpr (std::endian::native == std::endian::little) {
-    std::memcpy(words.data(), from.data(), words.size_bytes());
+    copy_words({reinterpret_cast<const std::int32_t*>(from.data()), words.size()}, words);
   } else {
     for (std::size_t i = 0; i < words.size(); ++i)
       words[i] = static_cast<std::int32_t>(static_cast<std::uint32_t>(from[i / 2] >> (32 * (i % 2))));
@@ -96,16 +95,17 @@ const StoredMask& StoredMasks::find(std::uint64_t hash, Same same, Make make) {
   return by_hash_.emplace(hash, make())->second;
 }
 
-const StoredMask& StoredMasks::store(const TokenSet& set) {
+const StoredMask& StoredMasks::store(const DraftMask& draft) {
   const std::size_t known = by_hash_.size();
-  if (find_parts(set.words(), parts_)) {
+  if (find_parts(draft, parts_)) {
     const StoredMask& stored = find(
         hash_of_parts(parts_),
         [&](const StoredMask& mask) { return mask.set() == nullptr && std::ranges::equal(mask.parts(), parts_); },
-        [&] { return StoredMask(parts_); });
+        [&] { return StoredMask(arena_.copy(std::span<const StoredMask::Part>(parts_))); });
     if (by_hash_.size() > known) memory_ += parts_.size() * sizeof(StoredMask::Part) + 100;
     return stored;
   }
+  const TokenSet& set = draft.set();
   const StoredMask& stored = find(
       hash_of_mask(set.words()),
       [&](const StoredMask& mask) {

@@ -8,6 +8,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "grammar/arena.h"
+#include "grammar/draft_mask.h"
 #include "semfuse/grammar.h"
 
 namespace semfuse {
@@ -25,8 +27,8 @@ class StoredMask {
     bool operator==(const Part&) const = default;
   };
 
-  // Of parts that ascend, or of a whole set.
-  explicit StoredMask(std::span<const Part> parts) : parts_(parts.begin(), parts.end()) {}
+  // Of parts that ascend and live as long as the mask, or of a whole set.
+  explicit StoredMask(std::span<const Part> parts) : parts_(parts) {}
   explicit StoredMask(const TokenSet& set) : set_(std::make_unique<const TokenSet>(set)) {}
 
   const TokenSet* set() const { return set_.get(); }  // Null if it is kept in parts.
@@ -40,19 +42,20 @@ class StoredMask {
 
  private:
   std::unique_ptr<const TokenSet> set_;
-  std::vector<Part> parts_;
+  std::span<const Part> parts_;
 };
 
 // Masks, each kept once. References stay valid as long as the object.
 class StoredMasks {
  public:
-  const StoredMask& store(const TokenSet& set);
+  const StoredMask& store(const DraftMask& draft);
   std::size_t memory() const { return memory_; }  // Bytes, about.
 
  private:
   template <typename Same, typename Make>
   const StoredMask& find(std::uint64_t hash, Same same, Make make);
 
+  Arena arena_;
   std::unordered_multimap<std::uint64_t, StoredMask> by_hash_;
   std::vector<StoredMask::Part> parts_;  // Of the mask that is stored now.
   std::size_t memory_ = 0;

@@ -12,7 +12,7 @@ TokenMasks::TokenMasks(const Automaton& automaton, const Vocabulary& vocabulary,
     : vocabulary_(vocabulary),
       promise_(promise),
       state_masks_(state_masks),
-      scratch_(vocabulary.num_tokens),
+      draft_(vocabulary.num_tokens),
       configurations_(automaton, promise == Promise::relation ? completion : nullptr) {}
 
 TokenMasks::Entry& TokenMasks::entry(ConfigurationId configuration) {
@@ -53,10 +53,10 @@ std::optional<TokenMasks::Known> TokenMasks::known_advance(ConfigurationId from,
 }
 
 TokenSet TokenMasks::allowed_first() {
-  TokenSet set(vocabulary_.num_tokens);
-  add_readable(set, vocabulary_.first, Configurations::kBegin);
-  if (configurations_.accepting(Configurations::kBegin)) set.insert(vocabulary_.end);
-  return set;
+  draft_.clear();
+  add_readable(vocabulary_.first, Configurations::kBegin);
+  if (configurations_.accepting(Configurations::kBegin)) draft_.insert(vocabulary_.end);
+  return draft_.set();
 }
 
 const StoredMask& TokenMasks::allowed(ConfigurationId configuration) {
@@ -68,41 +68,39 @@ const StoredMask& TokenMasks::allowed(ConfigurationId configuration) {
   if (same != configuration) {
     mask = &allowed(same);
   } else {
-    std::ranges::fill(scratch_.words(), 0);
-    needs_completion() ? add_readable(scratch_, vocabulary_.later, configuration)
-                       : add_by_states(scratch_, configuration);
-    if (configurations_.accepting(configuration)) scratch_.insert(vocabulary_.end);
-    mask = &stored_.store(scratch_);
+    draft_.clear();
+    needs_completion() ? add_readable(vocabulary_.later, configuration) : add_by_states(configuration);
+    if (configurations_.accepting(configuration)) draft_.insert(vocabulary_.end);
+    mask = &stored_.store(draft_);
   }
   entry(configuration).mask.store(mask, std::memory_order_release);
   return *mask;
 }
 
-void TokenMasks::add_readable(TokenSet& set, const TokenTrie& trie, ConfigurationId configuration) {
+void TokenMasks::add_readable(const TokenTrie& trie, ConfigurationId configuration) {
   if (!needs_completion()) {
-    ReadableTokens(trie, configurations_).insert(configuration, set);
+    ReadableTokens(trie, configurations_, walk_memory_).insert(configuration, draft_);
     return;
   }
   walk(trie, configurations_, configuration, [&](std::uint32_t node, ConfigurationId to, ConfigurationId) {
     const auto tokens = trie.tokens(node);
-    if (tokens.empty() || !completable(to)) return;
-    for (const TokenId token : tokens) set.insert(token);
+    if (!tokens.empty() && completable(to)) draft_.insert(tokens);
   });
 }
 
 // What stays within a rule is known of its state; only what goes on behind the rule depends on what is around it.
-void TokenMasks::add_by_states(TokenSet& set, ConfigurationId configuration) {
+void TokenMasks::add_by_states(ConfigurationId configuration) {
   const TokenTrie& trie = vocabulary_.later;
   for (const Configurations::Item& item : configurations_.closure(configuration).outer) {
     const StateMasks::Mask& mask = state_masks_.of(item.state, configurations_);
     for (const TokenSet* tokens : mask.sets) {
-      if (tokens != nullptr) set.unite(*tokens);
+      if (tokens != nullptr) draft_.unite(*tokens);
     }
-    if (mask.own) set.unite(*mask.own);
-    for (const TokenId token : mask.few) set.insert(token);
+    if (mask.own) draft_.unite(*mask.own);
+    draft_.insert(mask.few);
     if (item.stack == Configurations::kBottom) continue;
     if (mask.too_many_ends) {
-      add_readable(set, trie, configuration);
+      add_readable(trie, configuration);
       return;
     }
     if (mask.ends.empty()) continue;
@@ -112,7 +110,7 @@ void TokenMasks::add_by_states(TokenSet& set, ConfigurationId configuration) {
     for (const std::uint32_t end : mask.ends) {
       if ((trie[end].groups_below & next) != 0) ends_.push_back(end);
     }
-    ReadableTokens(trie, configurations_).insert_below(ends_, outside, set);
+    ReadableTokens(trie, configurations_, walk_memory_).insert_below(ends_, outside, draft_);
   }
 }
 

@@ -12,9 +12,11 @@
 #include <vector>
 
 #include "grammar/configurations.h"
+#include "grammar/draft_mask.h"
 #include "grammar/state_masks.h"
 #include "grammar/stored_mask.h"
 #include "grammar/token_trie.h"
+#include "grammar/token_walk.h"
 #include "semfuse/grammar.h"
 
 namespace semfuse {
@@ -87,8 +89,9 @@ class TokenMasks {
  private:
   static constexpr std::size_t kMostMemory = std::size_t{256} << 20;
 
-  void add_readable(TokenSet& set, const TokenTrie& trie, ConfigurationId configuration);
-  void add_by_states(TokenSet& set, ConfigurationId configuration);
+  // Into the draft.
+  void add_readable(const TokenTrie& trie, ConfigurationId configuration);
+  void add_by_states(ConfigurationId configuration);
   ContextSet find_contexts(const TokenTrie& trie, ConfigurationId configuration);
   bool ends_within(ConfigurationId configuration, std::size_t most_tokens);
   std::uint32_t search_end(ConfigurationId configuration, std::size_t most_tokens);
@@ -105,8 +108,9 @@ class TokenMasks {
   Vocabulary vocabulary_;
   Promise promise_;
   StateMasks& state_masks_;
-  TokenSet scratch_;  // A mask is written there; most are known already.
+  DraftMask draft_;
   std::vector<std::uint32_t> ends_;
+  ReadableTokens::Memory walk_memory_;
   Configurations configurations_;
   StableList<Entry> entries_;         // Of each configuration.
   std::vector<ContextSet> contexts_;  // Of each configuration, or 0 if not known.

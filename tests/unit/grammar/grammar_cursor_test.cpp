@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -126,6 +127,26 @@ TEST(GrammarCursor, MasksOfFewAndOfManyTokensAreTheSameInEveryForm) {
     EXPECT_EQ(cursor.forced() == TokenId{2}, digits != "*");
     EXPECT_EQ(cursor.allowed().contains(3), digits == "*");
     EXPECT_TRUE(other.allowed().contains(3));
+  }
+}
+
+// Masks of few and of many tokens in turns, and several tokens with the same string.
+TEST(GrammarCursor, AMaskHasNothingOfTheOneBefore) {
+  TokenSurfaces surfaces{.first = {"", "a", "b", "a", "ab", "ab", "a1", "a1"}, .end = 0};
+  for (int number = 0; number < 10'000; ++number) surfaces.first.push_back(std::to_string(number));
+  surfaces.later = surfaces.first;
+  const GrammarVocabulary vocabulary(surfaces);
+  const CompiledGrammar compiled(parse("root ::= \"a\" (\"ab\" | [0-9]{1,2} | [0-9]{4} \"a\" | [0-9]* \"b\" root)*"),
+                                 vocabulary);
+  GrammarCursor cursor = compiled.begin();
+  for (const char* token : {"a", "ab", "77", "b", "a", "1234", "a", "7", "ab", "9999", "b", "a", "1234", "a1", "b"}) {
+    const auto found = std::find(surfaces.later.begin(), surfaces.later.end(), token);
+    for (std::size_t id = 0; id < vocabulary.size(); ++id) {
+      GrammarCursor copy = cursor;
+      ASSERT_EQ(cursor.allowed().contains(static_cast<TokenId>(id)), copy.advance(static_cast<TokenId>(id)))
+          << "before " << token << ": " << surfaces.later[id];
+    }
+    ASSERT_TRUE(cursor.advance(static_cast<TokenId>(found - surfaces.later.begin()))) << token;
   }
 }
 
