@@ -33,7 +33,15 @@ Grammar Grammar::from_regex(std::string_view regex, std::string_view origin) {
     const std::string what = error.what();
     throw Error(what.starts_with(std::string(origin) + ":") ? what : fmt::format("{}: {}", origin, what));
   }
-  return parse(gbnf, origin);
+  try {
+    return parse(gbnf, origin);
+  } catch (const Error& error) {
+    if (std::string_view(error.what()).find("describes no sentence") == std::string_view::npos) throw;
+    throw Error(
+        fmt::format("{}:1:1: no text matches this expression: a class has no characters, or ^ stands behind or $ "
+                    "before a character; change that",
+                    origin));
+  }
 }
 
 }  // namespace semfuse
