@@ -46,8 +46,10 @@ struct SessionThread {
   std::thread thread;
 };
 
-void tell_end(const SessionText& text, Generation generation) {
-  if (text.events.on_end) text.events.on_end(std::move(generation));
+// Lets go of what the text's callbacks hold, which may be much, before it counts as ended.
+void tell_end(SessionText& text, Generation generation) {
+  const GenerationSession::Events events = std::move(text.events);
+  if (events.on_end) events.on_end(std::move(generation));
 }
 
 Generation stopped_before_it_began() {

@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
-#include <thread>
 
 #include "io/quoted_text.h"
 #include "wire/api_error.h"
@@ -31,19 +29,6 @@ std::string name_of(const std::filesystem::path& path) {
 
 ModelRegistry::ModelRegistry(std::vector<std::filesystem::path> paths, std::size_t threads, std::size_t context)
     : paths_(std::move(paths)), threads_(threads), context_(context), models_(load()) {}
-
-// A text that has ended holds its model a moment longer, on a thread of the model, which must not be the one to free
-// it.
-ModelRegistry::~ModelRegistry() {
-  constexpr int kMostMilliseconds = 1000;  // Then it is someone else who keeps it.
-  models_.insert(models_.end(), replaced_.begin(), replaced_.end());
-  replaced_.clear();
-  for (const auto& model : models_) {
-    for (int i = 0; i < kMostMilliseconds && model.use_count() > 1; ++i) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    }
-  }
-}
 
 std::vector<std::shared_ptr<ServedModel>> ModelRegistry::load() const {
   std::vector<std::shared_ptr<ServedModel>> models;

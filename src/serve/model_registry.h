@@ -17,7 +17,6 @@ class ModelRegistry {
  public:
   // Loads them; a model is named after its folder or file. Throws Error.
   ModelRegistry(std::vector<std::filesystem::path> paths, std::size_t threads, std::size_t context);
-  ~ModelRegistry();
 
   // The first one for an empty name. Throws ApiError, 404, for an unknown one.
   std::shared_ptr<ServedModel> find(std::string_view name) const;
@@ -28,7 +27,7 @@ class ModelRegistry {
   void reload();
   // Frees those that were replaced and are not used any more. Not from a thread that writes texts.
   void forget_unused();
-  // Until no text is being written.
+  // Until no text is being written, nor holds a model: a thread of a model must not be the one to free it.
   void wait() const;
 
  private:

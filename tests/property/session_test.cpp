@@ -191,6 +191,24 @@ TEST(Session, WhatACallbackThrowsEndsItsTextAlone) {
   EXPECT_EQ(ends[1].text, generator.generate(GenerationRequest{.seed = 2}).text);
 }
 
+// Who waits for the texts may then free what their callbacks hold.
+TEST(Session, LetsGoOfCallbacksBeforeATextCountsAsEnded) {
+  const LanguageModel model = knob_model();
+  const Generator generator(model, 2);
+  GenerationSession session(generator);
+  for (std::uint64_t round = 0; round < 50; ++round) {
+    auto held = std::make_shared<int>(0);
+    const std::weak_ptr<int> seen = held;
+    for (std::uint64_t seed = 0; seed < 4; ++seed) {
+      session.submit({.max_tokens = 3, .seed = seed}, {.on_token = [held](const GeneratedToken&) { return true; },
+                                                       .on_end = [held](const Generation&) {}});
+    }
+    held.reset();
+    session.wait();
+    ASSERT_TRUE(seen.expired()) << round;
+  }
+}
+
 TEST(Session, ItsEndStopsEveryText) {
   const LanguageModel model = knob_model();
   const Generator generator(model);
