@@ -156,7 +156,11 @@ void Connection::read_head() {
     if (error == http::error::body_limit) return self->refuse(413, "the body of the request is too long");
     if (is_bad_request(error)) return self->refuse(400, "the request is not HTTP/1.1: " + error.message());
     if (error) return self->close();
-    if (!beast::iequals(self->parser_->get()[http::field::expect], "100-continue")) return self->read_body();
+    const auto& head = self->parser_->get();
+    if (head.version() >= 11 && head.count(http::field::host) == 0) {
+      return self->refuse(400, "the request has no Host header; send one");
+    }
+    if (!beast::iequals(head[http::field::expect], "100-continue")) return self->read_body();
     asio::async_write(self->stream_, asio::buffer("HTTP/1.1 100 Continue\r\n\r\n", 25),
                       [self](error_code failed, std::size_t) {
                         if (failed) return self->close();
