@@ -48,6 +48,7 @@ class AdaptedStreamPass : public StreamPass {
   }
 
   Matrix run(std::span<TokenStream* const> streams) override { return pass_.run(streams); }
+  std::optional<std::size_t> num_known(const TokenStream& stream) override { return pass_.num_known(stream); }
   ConstMatrix hidden() const override { return pass_.hidden(); }
 
  private:

@@ -13,7 +13,7 @@ BackboneStreamPass::BackboneStreamPass(const Backbone& backbone, std::size_t num
       num_features_(adapter != nullptr ? adapter->adapter().shape().num_features : 0),
       pass_(backbone, num_threads, adapter) {}
 
-std::size_t BackboneStreamPass::num_known(const TokenStream& stream, std::size_t skipped, std::size_t most) const {
+std::size_t BackboneStreamPass::num_unchanged(const TokenStream& stream, std::size_t skipped, std::size_t most) const {
   const std::size_t num_features = stream.request.empty() ? 0 : num_features_;  // Nobody reads them else.
   const auto is_same = [&](std::size_t t) {
     const auto row = [&](const std::vector<float>& features) { return features.data() + t * num_features; };
@@ -40,6 +40,12 @@ TokenId BackboneStreamPass::own_id(TokenId id) const {
   throw Error("the model has no token that begins a text; give it a prompt");
 }
 
+std::optional<std::size_t> BackboneStreamPass::num_known(const TokenStream& stream) {
+  const std::size_t skipped = reads_begin(stream) ? 0 : 1;
+  const std::size_t count = stream.tokens.size() - skipped;
+  return skipped + num_unchanged(stream, skipped, std::min(stream.cache.length(), count - 1 - stream.num_guesses));
+}
+
 Matrix BackboneStreamPass::run(std::span<TokenStream* const> streams) {
   const BackboneSpec& spec = backbone_.spec();
   std::vector<BackboneRead> reads;
@@ -50,7 +56,7 @@ Matrix BackboneStreamPass::run(std::span<TokenStream* const> streams) {
     const std::size_t count = stream.tokens.size() - skipped;
     assert(count > stream.num_guesses);
     const std::size_t most = std::min(stream.cache.length(), count - 1 - stream.num_guesses);
-    const std::size_t known = num_known(stream, skipped, most);
+    const std::size_t known = num_unchanged(stream, skipped, most);
     for (std::size_t t = skipped + known; t < stream.tokens.size(); ++t) tokens_[i].push_back(own_id(stream.tokens[t]));
     stream.cache.set_length(known);
     reads.push_back({.cache = &stream.cache,

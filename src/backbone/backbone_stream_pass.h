@@ -24,6 +24,7 @@ class BackboneStreamPass : public StreamPass {
   // Throws Error for a text that is longer than the model's context. The same for an
   // empty one if no token begins or ends texts.
   Matrix run(std::span<TokenStream* const> streams) override;
+  std::optional<std::size_t> num_known(const TokenStream& stream) override;
   ConstMatrix hidden() const override { return pass_.hidden(); }
 
  private:
@@ -32,7 +33,7 @@ class BackboneStreamPass : public StreamPass {
   TokenId own_id(TokenId id) const;
 
   // How many of the first `most` tokens that are read are as they were.
-  std::size_t num_known(const TokenStream& stream, std::size_t skipped, std::size_t most) const;
+  std::size_t num_unchanged(const TokenStream& stream, std::size_t skipped, std::size_t most) const;
 
   const Backbone& backbone_;
   std::size_t num_features_;  // Of the adapter.

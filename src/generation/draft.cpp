@@ -210,6 +210,12 @@ std::string Draft::text_so_far() const {
   return model_.decode(tokens_);
 }
 
+void Draft::stop() {
+  if (finished_) return;
+  finished_ = true;
+  result_.finish = Generation::Finish::stopped;
+}
+
 void Draft::ask_again() {
   asked_rows_.read_request();
   state_ = usual_source(request_).open(read_model_, request_);
@@ -327,10 +333,7 @@ void Draft::append(GeneratedToken token, const std::function<bool(const Generate
   }
   const bool goes_on = !on_token || on_token(token);
   result_.tokens.push_back(std::move(token));
-  if (!goes_on && !finished_) {
-    finished_ = true;
-    result_.finish = Generation::Finish::stopped;
-  }
+  if (!goes_on) stop();
 }
 
 void Draft::finish() {

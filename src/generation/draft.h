@@ -70,6 +70,9 @@ class Draft {
   void choose(std::span<const ReadRows> rows, LogitMemory* memory,
               const std::function<bool(const GeneratedToken&)>& on_token);
 
+  // Ends the text where it is, as a callback does: prepare() finds it finished.
+  void stop();
+
   // To be told when the request's knobs or guidance have changed: they hold from the next token on, which reads all of
   // the text as asked now. At any time between two tokens, a token's callback included. Only of a request without a
   // source of its own. Throws Error as the constructor does.

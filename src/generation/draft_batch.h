@@ -32,7 +32,8 @@ class DraftBatch {
   // wrong with the request is told to on_end. Returns the draft, which lives until then; null if there is none.
   Draft* add(std::size_t key, const GenerationRequest& request, std::span<const KnobSetting> rules, OnToken on_token);
 
-  // Each text has at least a token more afterwards, or has ended. Throws what a callback throws and what is no Error;
+  // Each text has at least a token more afterwards, or has ended; of long prompts only a part is read, so that the
+  // others need not wait for all of them. Throws what a callback throws and what is no Error;
   // the batch is then of no more use.
   void step();
 
@@ -46,6 +47,7 @@ class DraftBatch {
     std::size_t key;
     std::unique_ptr<Draft> draft;
     OnToken on_token;
+    bool reads = false;  // Its prompt: no token is chosen in this step.
   };
   // The pass of one model that drafts wait for.
   struct Pass {
@@ -55,7 +57,19 @@ class DraftBatch {
     std::size_t first_row = 0;
   };
 
+  // The rest of a stream of which a pass reads a part alone.
+  struct Cut {
+    ModelWorker* worker;
+    TokenStream* stream;
+    std::vector<TokenId> tokens;
+    std::vector<float> features;
+    std::size_t num_guesses;
+  };
+
   void fail(Slot& slot, const std::string& error);
+  // Decides which slots read, and lets the pass of each have as many of its tokens as it may.
+  void read_prompts();
+  void cut(const Draft::Waiting& waiting, std::size_t num_tokens);
   Pass& pass_of(ModelWorker* worker);
   void run_passes();
   // What a draft's streams came to; to be asked for in the order of the slots. Valid until the next call.
@@ -67,6 +81,7 @@ class DraftBatch {
   Draft::Workers workers_;
   std::vector<Slot> slots_;
   std::vector<Pass> passes_;
+  std::vector<Cut> cuts_;
   std::vector<ReadRows> rows_;
 };
 

@@ -183,7 +183,10 @@ void GenerationSession::State::write_batch(SessionThread& own, std::map<Ticket, 
         begun.erase(text->ticket);
       }
     }
-    for (const auto& [ticket, text] : begun) apply_change(*text);
+    for (const auto& [ticket, text] : begun) {
+      apply_change(*text);
+      if (text->cancelled && text->draft != nullptr) text->draft->stop();  // It may have a long prompt to read.
+    }
     batch.step();
     if (batch.empty() && !sources.empty()) {
       batch.forget_sources();

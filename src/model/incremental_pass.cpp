@@ -55,6 +55,18 @@ std::size_t IncrementalPass::unchanged_tokens(const TokenStream& stream) const {
   return unchanged;
 }
 
+std::optional<std::size_t> IncrementalPass::num_known(const TokenStream& stream) {
+  if (!causal()) return std::nullopt;
+  std::size_t known = unchanged_tokens(stream);
+  if (known > 0 || stream.num_guesses > 0) return known;
+  for (PrefixTree::Node last = PrefixTree::kRoot; known < stream.tokens.size(); ++known) {
+    const auto next = prefixes_.find(last, stream.tokens[known], prefix_key(stream, known));
+    if (!next) break;
+    last = *next;
+  }
+  return known;
+}
+
 // How many of the stream's tokens need no work; their keys and values are now in its cache. If all, `last` is the last
 // one in the tree, which holds its hidden state.
 std::size_t IncrementalPass::recall(TokenStream& stream, PrefixTree::Node& last) {
@@ -103,7 +115,7 @@ Matrix IncrementalPass::run(std::span<TokenStream* const> streams) {
   struct Rest {
     TokenStream* stream;
     std::size_t first_row;  // Of what is wanted.
-    bool begins;
+    bool begins;            // With tokens that other streams may have too.
   };
   std::vector<Rest> rests;
   BatchPacker packer(num_features, kShardTokens, network_.num_request_columns());
@@ -112,7 +124,7 @@ Matrix IncrementalPass::run(std::span<TokenStream* const> streams) {
   for (TokenStream* stream : streams) {
     assert(stream->tokens.size() > stream->num_guesses);
     assert(stream->features.size() == stream->tokens.size() * num_features);
-    const bool begins = causal() && stream->cache.length() == 0;
+    const bool begins = causal() && stream->cache.length() < stream->num_shared;
     PrefixTree::Node last = PrefixTree::kRoot;
     const std::size_t known = recall(*stream, last);
     if (known == stream->tokens.size()) {

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cmath>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -22,6 +23,16 @@ LanguageModel knob_model() {
                    parse_knob("mark: distribution of final_mark over . ! ?")};
   return random_model(options);
 }
+
+// Texts go on until their tokens end.
+class NoEnd : public LogitRule {
+ public:
+  std::string_view name() const override { return "no end"; }
+  RuleOutcome apply(const DecodingStep&, std::span<double> logits) const override {
+    logits[Vocabulary::kEos] = -INFINITY;
+    return {};
+  }
+};
 
 // Knobs that are set after so many tokens of a text.
 struct Move {
@@ -47,6 +58,12 @@ struct Case {
   std::optional<Generation> generation;
 };
 
+std::string repeated(std::string_view word, std::size_t count) {
+  std::string text;
+  for (std::size_t i = 0; i < count; ++i) text.append(i > 0 ? " " : "").append(word);
+  return text;
+}
+
 Case random_case(RandomStream& random, const std::shared_ptr<const CompiledGrammar>& grammar) {
   Case c;
   c.request = {
@@ -56,6 +73,11 @@ Case random_case(RandomStream& random, const std::shared_ptr<const CompiledGramm
   if (random.next_below(4) == 0) c.request.sampling = {.temperature = 0.7, .top_p = 0.9};
   if (random.next_below(8) == 0) c.request.explain = true;
   if (random.next_below(10) == 0) c.request.prompt = "no such words";
+  if (random.next_below(10) == 0) {  // Alone it is read in other parts than together.
+    const std::size_t count = 5 + random.next_below(400);
+    c.request.prompt = repeated("Alice", count);
+    c.request.max_tokens += count;
+  }
   c.request.knobs = random_knobs(random);
   if (random.next_below(3) == 0) c.request.guidance = 2.0;
   for (std::size_t i = random.next_below(3); i > 0; --i) {
@@ -189,6 +211,61 @@ TEST(Session, WhatACallbackThrowsEndsItsTextAlone) {
   EXPECT_EQ(ends[0].error, "enough");
   EXPECT_EQ(ends[0].finish, Generation::Finish::failed);
   EXPECT_EQ(ends[1].text, generator.generate(GenerationRequest{.seed = 2}).text);
+}
+
+// Tokens that a text gets while another one's prompt is read.
+TEST(Session, ALongPromptHoldsNobodyUp) {
+  const LanguageModel model = knob_model();
+  const Generator generator(model, 1);
+  constexpr std::size_t kPrompt = 1500;
+  const std::string prompt = repeated("Alice", kPrompt);
+  std::atomic<std::size_t> num_tokens = 0;
+  std::atomic<bool> submitted = false;
+  std::optional<std::size_t> when_begun, at_submission;
+  GenerationSession session(generator);
+  const auto endless = std::make_shared<const NoEnd>();
+  const auto first = [&](const GeneratedToken&) {
+    ++num_tokens;
+    if (!submitted.exchange(true)) {
+      at_submission = num_tokens;
+      session.submit({.prompt = prompt, .max_tokens = kPrompt + 1, .seed = 2}, {.on_token = [&](const GeneratedToken&) {
+                       when_begun = num_tokens;
+                       return true;
+                     }});
+    }
+    return !when_begun;
+  };
+  session.submit({.rules = {endless}, .max_tokens = 4000, .seed = 1}, {.on_token = first});
+  session.wait();
+  ASSERT_TRUE(at_submission && when_begun);
+  EXPECT_GT(*when_begun - *at_submission, 20U);
+}
+
+TEST(Session, ALongPromptThatIsCancelledIsNotReadToItsEnd) {
+  const LanguageModel model = knob_model();
+  const Generator generator(model, 1);
+  std::size_t num_tokens = 0;
+  std::optional<Generation> end;
+  GenerationSession session(generator);
+  std::optional<GenerationSession::Ticket> other;
+  const auto first = [&](const GeneratedToken&) {
+    if (++num_tokens == 1) {
+      other = session.submit({.prompt = repeated("Alice", 1500), .max_tokens = 1600, .seed = 2},
+                             {.on_token =
+                                  [&](const GeneratedToken&) {
+                                    ADD_FAILURE() << "the prompt was read";
+                                    return true;
+                                  },
+                              .on_end = [&](Generation generation) { end = std::move(generation); }});
+    }
+    if (num_tokens == 5) session.cancel(*other);
+    return !end;
+  };
+  session.submit({.rules = {std::make_shared<const NoEnd>()}, .max_tokens = 4000, .seed = 1}, {.on_token = first});
+  session.wait();
+  ASSERT_TRUE(end);
+  EXPECT_EQ(end->finish, Generation::Finish::stopped);
+  EXPECT_LT(num_tokens, 10U);
 }
 
 // Who waits for the texts may then free what their callbacks hold.
