@@ -99,7 +99,8 @@ struct Client {
   int socket = -1;
   Clock::time_point began;
   bool has_first = false;
-  std::string tail;  // The end of what came: what is looked for may be cut.
+  std::string line;  // That came in part.
+  std::string tail;  // The last bytes that came.
 
   void ask(std::uint64_t seed, std::size_t max_tokens, bool stream) {
     const std::string body = fmt::format(R"({{"seed":{},"max_tokens":{},"stream":{}}})", seed, max_tokens, stream);
@@ -109,6 +110,7 @@ struct Client {
         body.size(), body);
     began = Clock::now();
     has_first = false;
+    line.clear();
     tail.clear();
     if (::send(socket, request.data(), request.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(request.size())) {
       throw std::runtime_error("cannot send");
@@ -117,20 +119,22 @@ struct Client {
 };
 
 constexpr std::string_view kEvent = "data: {";
+constexpr std::size_t kTail = 5;
 
-std::size_t count(std::string_view text, std::string_view what) {
-  std::size_t found = 0;
-  for (std::size_t at = text.find(what); at != text.npos; at = text.find(what, at + what.size())) ++found;
-  return found;
-}
-
-// Events that begin in `part`, or that it completes the beginning of; remembers its end. Looks at each byte once and
-// copies none but those: clients share the processors and should take little.
-std::size_t count_events(Client& client, std::string_view part) {
-  client.tail += part.substr(0, kEvent.size() - 1);
-  std::size_t events = count(client.tail, kEvent) + count(part, kEvent);
-  if (part.size() >= kEvent.size()) client.tail = part.substr(part.size() - kEvent.size() + 1);
-  while (client.tail.size() >= kEvent.size()) client.tail.erase(0, 1);
+// Reads the lines of what came; the number of those that are events. Looks at each byte once and copies none but those
+// of lines that are cut: clients share the processors and should take little.
+std::size_t read_lines(Client& client, std::string_view part) {
+  client.tail += part.substr(part.size() - std::min(part.size(), kTail));
+  client.tail.erase(0, client.tail.size() - std::min(client.tail.size(), kTail));
+  std::size_t events = 0;
+  for (std::size_t end = part.find('\n'); end != part.npos; end = part.find('\n')) {
+    std::string_view line = part.substr(0, end);
+    if (!client.line.empty()) line = client.line += line;
+    if (line.starts_with(kEvent)) ++events;
+    client.line.clear();
+    part.remove_prefix(end + 1);
+  }
+  client.line += part;
   return events;
 }
 
@@ -170,7 +174,7 @@ Load load(const Server& server, std::size_t num_clients, std::size_t num_request
       const ssize_t size = ::recv(client.socket, buffer.data(), buffer.size(), 0);
       if (size <= 0) throw std::runtime_error("the server closed a connection");
       const std::string_view part(buffer.data(), static_cast<std::size_t>(size));
-      const std::size_t tokens = count_events(client, part);
+      const std::size_t tokens = read_lines(client, part);
       if (tokens > 0 && !client.has_first) {
         client.has_first = true;
         result.first_tokens.push_back(seconds_since(client.began));
