@@ -18,7 +18,9 @@
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/read.hpp>
 #include <boost/beast/http/string_body.hpp>
+#include <deque>
 #include <list>
+#include <mutex>
 #include <optional>
 #include <set>
 #include <vector>
@@ -43,9 +45,11 @@ std::string_view view(beast::string_view text) {
 
 class Connection;
 
-// Pieces that follow the last ones sooner than this, a frame of a screen, wait for others: no reader sees the
-// difference, and a busy server writes less often. Head and first token, and the end of an answer never wait.
-constexpr std::chrono::milliseconds kPause(16);
+// Pieces that follow the last ones sooner than this wait for others: 30 writes a second are as good as more to who
+// reads them, and a busy server writes less often. Head and first token, and the end of an answer never wait. Pauses
+// that end within the slack end together, which wakes the server's thread less often.
+constexpr std::chrono::milliseconds kPause(32);
+constexpr std::chrono::milliseconds kSlack(8);
 
 // What all connections share; used on the server's thread but for the count.
 struct Shared {
@@ -54,9 +58,20 @@ struct Shared {
   std::set<Connection*> connections;
   std::atomic<std::size_t> num_connections = 0;
   bool closing = false;
-  std::vector<std::weak_ptr<Connection>> pausing;
+  struct Pause {
+    std::weak_ptr<Connection> connection;
+    std::chrono::steady_clock::time_point end;
+  };
+  std::deque<Pause> pauses;     // The one that ends first is the first.
   asio::io_context context{1};  // After these: what it still holds at its end are connections.
   asio::steady_timer end_of_pause{context};
+  // That have something to be written, told by any thread; one task of the context serves all of them.
+  std::mutex mutex;  // Guards them.
+  std::vector<std::shared_ptr<Connection>> ready;
+
+  void add_ready(std::shared_ptr<Connection> connection);
+  void flush_ready();
+  void wait_for_pauses();
 };
 
 class Connection : public std::enable_shared_from_this<Connection> {
@@ -85,10 +100,13 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void close_if_idle(std::chrono::steady_clock::time_point now) {
     if (!exchange_ && waits_since_ && now - *waits_since_ > shared_.limits.idle) close();
   }
-  void end_pause() {
-    pausing_ = false;
+  // Of one that ends then, unless its answer ended before.
+  void end_pause(std::chrono::steady_clock::time_point end) {
+    if (end_of_pause_ != end) return;
+    end_of_pause_.reset();
     flush();
   }
+  void flush();
 
  private:
   using Parser = http::request_parser<http::string_body>;
@@ -100,7 +118,6 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void begin_answer(AnswerBytes::Form form);
   void answer();
   void watch();
-  void flush();
   void pause();
   // As much as the client takes at once, and the rest when it takes more.
   void write();
@@ -116,13 +133,13 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::shared_ptr<AnswerBytes> exchange_;  // Held by its handler too; holds the connection until it is closed.
   std::string writing_;
   bool is_writing_ = false;
-  bool pausing_ = false;
   bool watching_ = false;
   bool keep_ = false;
   bool last_ = false;
   bool refused_ = false;
   std::size_t num_discarded_ = 0;
   std::optional<std::chrono::steady_clock::time_point> waits_since_;
+  std::optional<std::chrono::steady_clock::time_point> end_of_pause_;
 };
 
 // Whether the client has sent what is no HTTP, rather than gone away.
@@ -182,7 +199,7 @@ void Connection::begin_answer(AnswerBytes::Form form) {
   form.most_unread = shared_.limits.unread_bytes;
   const auto self = shared_from_this();
   exchange_ = std::make_shared<AnswerBytes>(
-      form, [self] { asio::post(self->shared_.context, [self] { self->flush(); }); },
+      form, [self] { self->shared_.add_ready(self); },
       [self] { asio::post(self->shared_.context, [self] { self->close(); }); });
 }
 
@@ -239,7 +256,7 @@ void Connection::watch() {
 
 void Connection::flush() {
   if (is_writing_ || !exchange_) return;
-  if (pausing_ && !exchange_->has_ended()) return;
+  if (end_of_pause_ && !exchange_->has_ended()) return;
   AnswerBytes::Output output = exchange_->take();
   writing_ = std::move(output.bytes);
   last_ = output.last;
@@ -252,20 +269,46 @@ void Connection::flush() {
   write();
 }
 
-// After each write but the last: who writes pieces meanwhile wakes nobody. All that pause do so until the same moment,
-// which costs one timer.
-void Connection::pause() {
-  if (pausing_) return;
-  pausing_ = true;
-  if (shared_.pausing.empty()) {
-    shared_.end_of_pause.expires_after(kPause);
-    shared_.end_of_pause.async_wait([&shared = shared_](error_code) {
-      for (const auto& each : std::exchange(shared.pausing, {})) {
-        if (const auto connection = each.lock()) connection->end_pause();
-      }
-    });
+void Shared::add_ready(std::shared_ptr<Connection> connection) {
+  {
+    const std::lock_guard lock(mutex);
+    ready.push_back(std::move(connection));
+    if (ready.size() > 1) return;
   }
-  shared_.pausing.push_back(weak_from_this());
+  asio::post(context, [this] { flush_ready(); });
+}
+
+void Shared::flush_ready() {
+  std::vector<std::shared_ptr<Connection>> all;
+  {
+    const std::lock_guard lock(mutex);
+    all.swap(ready);
+  }
+  for (const auto& connection : all) connection->flush();
+}
+
+// After each write but the last: who writes pieces meanwhile wakes nobody.
+void Connection::pause() {
+  if (end_of_pause_) return;
+  end_of_pause_ = std::chrono::steady_clock::now() + kPause;
+  shared_.pauses.push_back({.connection = weak_from_this(), .end = *end_of_pause_});
+  if (shared_.pauses.size() == 1) shared_.wait_for_pauses();
+}
+
+void Shared::wait_for_pauses() {
+  end_of_pause.expires_at(pauses.front().end);
+  end_of_pause.async_wait([this](error_code) {
+    const auto now = std::chrono::steady_clock::now();
+    std::vector<Pause> ended;
+    while (!pauses.empty() && pauses.front().end <= now + kSlack) {
+      ended.push_back(std::move(pauses.front()));
+      pauses.pop_front();
+    }
+    if (!pauses.empty()) wait_for_pauses();
+    for (const Pause& pause : ended) {
+      if (const auto connection = pause.connection.lock()) connection->end_pause(pause.end);
+    }
+  });
 }
 
 void Connection::write() {
@@ -290,7 +333,7 @@ void Connection::written() {
 
 void Connection::next() {
   std::exchange(exchange_, nullptr)->close();
-  pausing_ = false;
+  end_of_pause_.reset();
   std::string().swap(writing_);
   if (refused_) return let_client_read();
   if (!keep_ || shared_.closing) return close();

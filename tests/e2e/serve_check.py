@@ -5,6 +5,7 @@
 """
 import json
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
@@ -228,6 +229,17 @@ class Api(unittest.TestCase):
         for hosts in [b"Host: localhost\r\nHost: evil.example\r\n", b""]:
             answer = self.server.raw(b"GET /health HTTP/1.1\r\n" + hosts + b"Connection: close\r\n\r\n")
             self.assertTrue(answer.startswith(b"HTTP/1.1 400 ") and b"Host header" in answer, answer)
+
+    def test_pieces_of_a_fast_text_go_out_together(self):
+        """Besides the first and the last, some 30 writes a second at most: pauses of 32 ms, of which 8 may be left out."""
+        body = json.dumps({**ENDLESS, "n": 4, "max_tokens": 2000, "stream": True}).encode()
+        head = b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body)
+        began = time.monotonic()
+        answer = self.server.raw(head + body)
+        seconds = time.monotonic() - began
+        self.assertEqual(answer.count(b'"text":"') - answer.count(b'"finish_reason":"'), 4 * 2000)
+        chunks = len(re.findall(rb"(?<=\r\n)[0-9a-f]+\r\n(?=data: )", answer))
+        self.assertLess(chunks, 3 + seconds / 0.024)
 
     def test_page(self):
         status, headers, page = self.server.ask("GET", "/")
