@@ -1,4 +1,6 @@
-"""What bench/baseline.py says of speeds: made-up results, no measuring."""
+"""What bench/run and bench/baseline.py say of speeds: made-up results, no measuring."""
+import importlib.machinery
+import importlib.util
 import pathlib
 import sys
 
@@ -49,3 +51,14 @@ assert set(baseline.updated(baseline.rows(short), stored, "a machine")["rows"]) 
 # The stored file, if there is one, is what this code reads.
 for name, one in baseline.load()["rows"].items():
     assert 0 < one["ratio"] and 0 < one["noise"] and one["of"] in (baseline.FMA_PEAK, baseline.READING), name
+
+# Parts that were measured at different moments are the same results.
+loader = importlib.machinery.SourceFileLoader("bench_run", str(pathlib.Path(sys.argv[1]) / "bench/run"))
+bench_run = importlib.util.module_from_spec(importlib.util.spec_from_loader("bench_run", loader))
+loader.exec_module(bench_run)
+text = {"sweep": "text", "text": 256, "fraction_of_peak": 0.7, "best_ms": 9.0, "median_ms": 10.0}
+parts = {"peaks": {name: RESULTS[name] for name in ("fma_peak_one_thread_gflops", "read_gb_per_second")}, "kernels": RESULTS["kernels"],
+         "training-fusion": RESULTS["training"]["fusion"], "texts-256": text, "decoding": RESULTS["decoding"]}
+found = baseline.rows(bench_run.as_results(parts))
+assert found.pop("training step, text 256") == {"ratio": 0.7, "noise": 0.07, "of": "FMA peak"}, found
+assert found == rows, found
