@@ -90,8 +90,8 @@ struct GenerationRequest {
   // Settings become what the model's map of a knob says (semfuse/calibration.h), and guidance that of the map times the
   // one above. False: the model is asked for them as they stand.
   bool calibrated = true;
-  // Knobs with a weight of their own, which goes before `guidance`; those of one weight are read together. For knobs
-  // that pull on each other: p0 · Π (p_k / p0)^w_k costs one reading more for each different weight.
+  // Knobs with a weight of their own, which goes before `guidance`: p · Π (p_k / p0)^(w_k - 1), with p as asked for all
+  // and p_k for those of one weight alone. Costs one reading more, and one for each different weight but 1.
   std::vector<KnobGuidance> knob_guidance = {};
   // What the logits are made of, instead of the model as asked with guidance. Null: that.
   std::shared_ptr<const LogitSource> source;

@@ -55,31 +55,22 @@ void guide(std::span<const float> unasked, std::span<float> asked, double guidan
   std::ranges::transform(guided, asked.begin(), [](double logit) { return static_cast<float>(logit); });
 }
 
-void guide(std::span<float> logits, std::span<const GuidedPart> parts,
-           const std::function<bool(std::size_t)>& may_stand) {
-  const double sum = log_sum(logits, all);
-  std::vector<double> asked;
-  for (const float logit : logits) asked.push_back(logit - sum);
-  std::vector<double> guided = asked;
+void guide(std::span<const float> unasked, std::span<float> asked, std::span<const GuidedPart> parts, float most) {
+  assert(unasked.size() == asked.size() && !asked.empty());
+  const double unasked_sum = log_sum(unasked, all);
+  const double asked_sum = log_sum(asked, all);
+  std::vector<double> guided;
+  for (const float logit : asked) guided.push_back(logit - asked_sum);
   bool beyond = false;
   for (const GuidedPart& part : parts) {
-    assert(part.logits.size() == logits.size());
+    assert(part.logits.size() == asked.size());
     const double part_sum = log_sum(part.logits, all);
-    for (std::size_t i = 0; i < logits.size(); ++i) {
-      const double change = (part.logits[i] - part_sum) - (logits[i] - sum);
-      asked[i] += change;
-      guided[i] += part.weight * change;
-    }
+    for (std::size_t i = 0; i < asked.size(); ++i)
+      guided[i] += (part.weight - 1.0) * ((part.logits[i] - part_sum) - (unasked[i] - unasked_sum));
     beyond = beyond || part.weight > 1.0;
   }
-  if (beyond) {
-    double most = -INFINITY;
-    for (std::size_t i = 0; i < asked.size(); ++i) {
-      if (may_stand(i)) most = std::max(most, asked[i]);
-    }
-    hold_plausible(asked, log_sum(asked, all), most, guided);
-  }
-  std::ranges::transform(guided, logits.begin(), [](double logit) { return static_cast<float>(logit); });
+  if (beyond) hold_plausible(asked, asked_sum, most, guided);
+  std::ranges::transform(guided, asked.begin(), [](double logit) { return static_cast<float>(logit); });
 }
 
 }  // namespace semfuse

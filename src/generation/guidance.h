@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <functional>
 #include <span>
 
 namespace semfuse {
@@ -23,10 +22,10 @@ struct GuidedPart {
   double weight;
 };
 
-// The same for knobs of different weights: `logits`, with nothing asked, become those of p0 · Π (p_k / p0)^w_k. As
-// asked then means every weight 1, and where one is above 1 the same tokens are plausible; `may_stand` says which
-// tokens may be drawn.
-void guide(std::span<float> logits, std::span<const GuidedPart> parts,
-           const std::function<bool(std::size_t)>& may_stand);
+// The same for knobs of different weights: `asked`, with all of them asked for together, becomes p · Π (p_k / p0)^(w_k
+// - 1), with p as asked and p_k for the knobs of one weight alone, so a weight of 1 needs no part. Together they are
+// asked for as they were trained; what one alone brings with it counts only for what goes past its setting. `most` is
+// as above.
+void guide(std::span<const float> unasked, std::span<float> asked, std::span<const GuidedPart> parts, float most);
 
 }  // namespace semfuse

@@ -37,30 +37,23 @@ class GuidedText : public TextState {
   void add_readings(std::span<const TokenId>, const RequestRows::Asked& asked,
                     std::vector<Reading>& readings) override {
     asked_ = &asked;
-    if (asked.parts.empty()) {
-      readings.push_back({.request = asked.row});
-      if (!is_plain()) readings.push_back({});
-      return;
-    }
-    readings.push_back({});
+    readings.push_back({.request = asked.row});
+    if (!is_plain()) readings.push_back({});
     for (const RequestRows::Part& part : asked.parts) readings.push_back({.request = part.row});
   }
 
   void combine(const SourcePlace& place, std::span<const ReadRows> readings) override {
     if (is_plain()) return;
+    const float most = most_probable(readings[0].next(), place.allowed);
     if (asked_->parts.empty()) {
-      const float most = most_probable(readings[0].next(), place.allowed);
       guide(words_of(readings[1]), words_of(readings[0]), asked_->guidance, most);
       return;
     }
     std::vector<GuidedPart> parts;
     for (std::size_t k = 0; k < asked_->parts.size(); ++k) {
-      parts.push_back({.logits = words_of(readings[1 + k]), .weight = asked_->parts[k].weight});
+      parts.push_back({.logits = words_of(readings[2 + k]), .weight = asked_->parts[k].weight});
     }
-    const auto may_stand = [&](std::size_t i) {
-      return place.allowed == nullptr || place.allowed->contains(static_cast<TokenId>(Vocabulary::kEos + i));
-    };
-    guide(words_of(readings[0]), parts, may_stand);
+    guide(words_of(readings[1]), words_of(readings[0]), parts, most);
   }
 
   bool is_plain() const override { return asked_->parts.empty() && (asked_->row.empty() || asked_->guidance == 1.0); }

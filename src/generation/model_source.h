@@ -11,8 +11,8 @@ class ModelSource : public LogitSource {
   std::unique_ptr<TextState> open(const ReadModel& model, const GenerationRequest& request) const override;
 };
 
-// The same, taken further by GenerationRequest::guidance, or by one weight a knob: p0 · Π (p_k / p0)^w_k, with p_k as
-// one knob is asked alone and p0 with nothing asked.
+// The same, taken further by GenerationRequest::guidance, or by one weight a knob: p · Π (p_k / p0)^(w_k - 1), with p
+// as asked, p_k as the knobs of one weight are asked alone and p0 with nothing asked.
 class GuidanceSource : public LogitSource {
  public:
   std::unique_ptr<TextState> open(const ReadModel& model, const GenerationRequest& request) const override;

@@ -78,6 +78,7 @@ RequestRows::Asked RequestRows::asked_by(std::span<const KnobSetting> settings) 
   Asked asked{.row = request_row(knobs, held), .cells = cells_.of(stated), .guidance = by_weight.begin()->first};
   if (by_weight.size() == 1) return asked;
   for (const auto& [weight, part] : by_weight) {
+    if (weight == 1.0) continue;
     asked.parts.push_back({.row = request_row(knobs, part), .weight = weight});
   }
   return asked;

@@ -29,35 +29,39 @@ void expect_probabilities(const std::vector<float>& logits, const std::vector<do
   for (std::size_t i = 0; i < logits.size(); ++i) EXPECT_NEAR(std::exp(logits[i]) / sum, expected[i], tolerance) << i;
 }
 
-// (1/2, 1/2) · (4/5 : 1/5)^2 · (1/4 : 3/4)^1 relative to (1/2, 1/2): 16 · 1 against 1 · 3.
-TEST(KnobGuidance, IsAProductOfPowers) {
-  std::vector<float> logits = logs({0.5, 0.5}, 2.0);
+// (1/4 : 3/4) as asked for both, times (4/5 : 1/5) / (1/2 : 1/2) of the one that goes further by one: 4 against 3.
+TEST(KnobGuidance, GoesOnFromWhatIsAskedTogether) {
+  const std::vector<float> unasked = logs({0.5, 0.5}, 2.0);
+  std::vector<float> asked = logs({0.25, 0.75}, 1.0);
   const std::vector<float> first = logs({0.8, 0.2}, -1.0);
-  const std::vector<float> second = logs({0.25, 0.75});
-  const std::vector<GuidedPart> parts = {{.logits = first, .weight = 2.0}, {.logits = second, .weight = 1.0}};
-  guide(logits, parts, [](std::size_t) { return true; });
-  expect_probabilities(logits, {16.0 / 19.0, 3.0 / 19.0});
+  guide(unasked, asked, std::vector<GuidedPart>{{.logits = first, .weight = 2.0}}, asked[1]);
+  expect_probabilities(asked, {4.0 / 7.0, 3.0 / 7.0});
 }
 
-// As asked the third word has 0.004 / (...), less than a tenth of the first: it does not rise.
+// Below its setting: (1/4 : 3/4) · ((4/5 : 1/5) / (1/2 : 1/2))^-1/2.
+TEST(KnobGuidance, AWeightBelowOneTakesBack) {
+  std::vector<float> asked = logs({0.25, 0.75});
+  const std::vector<float> first = logs({0.8, 0.2});
+  guide(logs({0.5, 0.5}), asked, std::vector<GuidedPart>{{.logits = first, .weight = 0.5}}, asked[1]);
+  expect_probabilities(asked, {0.125 / 0.875, 0.75 / 0.875});
+}
+
+// As asked the third word has less than a tenth of the first: it does not rise.
 TEST(KnobGuidance, ImplausibleTokensDoNotRise) {
-  std::vector<float> logits = logs({0.5, 0.499, 0.001});
+  std::vector<float> asked = logs({0.5, 0.496, 0.004});
   const std::vector<float> first = logs({0.5, 0.496, 0.004});
-  const std::vector<float> second = logs({0.5, 0.499, 0.001});
-  const std::vector<GuidedPart> parts = {{.logits = first, .weight = 5.0}, {.logits = second, .weight = 1.0}};
-  guide(logits, parts, [](std::size_t) { return true; });
-  EXPECT_NEAR(std::exp(logits[2]), 0.004, 1e-5);
+  guide(logs({0.5, 0.499, 0.001}), asked, std::vector<GuidedPart>{{.logits = first, .weight = 5.0}}, asked[0]);
+  EXPECT_NEAR(std::exp(asked[2]), 0.004, 1e-5);
 }
 
 // One part is what guide() of one weight is.
 TEST(KnobGuidance, OfOnePartIsGuidance) {
   const std::vector<float> unasked = logs({0.50, 0.44, 0.05, 0.01});
-  std::vector<float> asked = logs({0.25, 0.66, 0.04, 0.05});
-  std::vector<float> logits = unasked;
-  const std::vector<GuidedPart> parts = {{.logits = asked, .weight = 2.0}};
-  guide(logits, parts, [](std::size_t) { return true; });
-  guide(unasked, asked, 2.0, asked[1]);
-  for (std::size_t i = 0; i < logits.size(); ++i) EXPECT_NEAR(logits[i], asked[i], 1e-5) << i;
+  const std::vector<float> part = logs({0.25, 0.66, 0.04, 0.05});
+  std::vector<float> asked = part, alone = part;
+  guide(unasked, asked, std::vector<GuidedPart>{{.logits = part, .weight = 2.0}}, part[1]);
+  guide(unasked, alone, 2.0, part[1]);
+  for (std::size_t i = 0; i < asked.size(); ++i) EXPECT_NEAR(asked[i], alone[i], 1e-5) << i;
 }
 
 // (0.6, 0.4) · ((0.5, 0.5) / (0.2, 0.8))^1: 1.5 against 0.25.
