@@ -89,6 +89,7 @@ Experiment base_experiment(const ArenaFlags& options, const DataOptions& data) {
   const DataFit fit = fit_for(size, experiment.training, experiment.data.max_length);
   experiment.training.batch = fit.batch;
   experiment.training.steps = kSteps;
+  experiment.training.knob_share = kShareOfOneKnob;
   experiment.text.vocabulary = kWords;
   experiment.model.feed_forward = kFeedForward;
   apply_settings(experiment, options.settings);

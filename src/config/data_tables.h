@@ -47,4 +47,8 @@ struct DataFit {
 };
 DataFit fit_for(const DataSize& size, const TrainingOptions& usual, std::size_t max_length);
 
+// How often a knob is stated in training if it is the only one: what is stated is learned, and enough texts are left
+// that state nothing. Each of several is stated less often, or hardly any would.
+constexpr double kShareOfOneKnob = 0.75;
+
 }  // namespace semfuse

@@ -87,10 +87,14 @@ void require_knobs(const Experiment& experiment) {
       "texts show with --set model.knobs");
 }
 
-// The preset for texts of one's own knows no file, so what depends on how many texts there are follows from the file,
-// unless somebody says it.
+// The preset for texts of one's own knows no file, so what depends on the texts follows from the file, unless somebody
+// says it.
+bool is_fitted(const TrainingRequest& request) {
+  return !request.data.empty() && !request.preset && !request.config && !request.init && !request.backbone;
+}
+
 void fit_to_data(const TrainingRequest& request, Experiment& experiment) {
-  if (request.data.empty() || request.preset || request.config || request.init || request.backbone) return;
+  if (!is_fitted(request)) return;
   const DataFit fit = fit_for(estimated_size(experiment.data), experiment.training, experiment.data.max_length);
   const bool needs_words = experiment.model.output_features || experiment.model.open_vocabulary;
   if (!says(request, "text.tokenizer") && !says(request, "text.vocabulary") && !needs_words) {
@@ -101,6 +105,11 @@ void fit_to_data(const TrainingRequest& request, Experiment& experiment) {
   experiment.training.epochs = fit.epochs;
   if (!says(request, "training.batch")) experiment.training.batch = fit.batch;
   if (fit.dropout && !says(request, "model.dropout")) experiment.model.dropout = *fit.dropout;
+}
+
+void fit_to_knobs(const TrainingRequest& request, Experiment& experiment) {
+  if (!is_fitted(request) || experiment.model.knobs.size() != 1 || says(request, "training.knob_share")) return;
+  experiment.training.knob_share = kShareOfOneKnob;
 }
 
 // What a label asks for is measured by a judge, which must be trained on texts that the model never sees.
@@ -179,6 +188,7 @@ Experiment resolve(const TrainingRequest& request) {
     }
     validate(experiment);
   }
+  fit_to_knobs(request, experiment);
   if (is_adapter) require_knobs(experiment);
   if (is_adapter && !request.config) fit_adapter_to_data(request, experiment);
   keep_judge_texts(request, experiment);
