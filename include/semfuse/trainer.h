@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "semfuse/dataset.h"
@@ -12,6 +13,12 @@
 namespace semfuse {
 
 class Exchange;
+
+// What moves the weights: AdamW, or Muon for the matrices of the layers and AdamW for the rest. Muon learns more in the
+// same number of steps, and a step takes longer.
+enum class OptimizerKind { adamw, muon };
+
+std::string_view to_string(OptimizerKind optimizer);
 
 struct TrainingOptions {
   std::size_t epochs = 6;   // Passes over the training sentences.
@@ -22,6 +29,7 @@ struct TrainingOptions {
   // each needs a leaf or more. The bits of a model depend on it, and not on the number of processes. 0: a leaf is as
   // large as is good for one process, about 1,500 tokens.
   std::size_t grain = 0;
+  OptimizerKind optimizer = OptimizerKind::adamw;
   double learning_rate = 3e-4;  // The highest rate, reached at the end of the warmup.
   double warmup = 0.1;  // Share of all steps in which the rate rises linearly from 0; then a cosine down to final_rate.
   double final_rate = 0.0;        // Share of the highest rate that the cosine ends at, in [0, 1].

@@ -107,6 +107,7 @@ std::optional<Misfit> find_adapter_misfit(const Experiment& experiment) {
                               "set {0} to {1}",
                               key, value)};
   };
+  if (training.optimizer != OptimizerKind::adamw) return refuse("training.optimizer", "\"adamw\"");
   if (training.label_smoothing > 0.0) return refuse("training.label_smoothing", "0");
   if (training.class_loss > 0.0) return refuse("training.class_loss", "0");
   if (training.identity_dropout > 0.0) return refuse("training.identity_dropout", "0");

@@ -270,6 +270,8 @@ std::vector<Key> make_keys() {
       whole_number("training", "batch", 1, kMaxSentences, SEMFUSE_FIELD(training.batch), "Sentences a step."),
       whole_number("training", "grain", 0, kMaxSentences, SEMFUSE_FIELD(training.grain),
                    "Tokens of a share of a batch that a process computes by itself; 0: about 1,500."),
+      choice("training", "optimizer", std::array{OptimizerKind::adamw, OptimizerKind::muon},
+             SEMFUSE_FIELD(training.optimizer), "\"adamw\", or \"muon\" for the matrices of the layers."),
       number("training", "learning_rate", {'(', 0, 10, ']'}, SEMFUSE_FIELD(training.learning_rate),
              "Highest rate, at the end of the warmup."),
       number("training", "warmup", {'[', 0, 1, ']'}, SEMFUSE_FIELD(training.warmup),
@@ -319,6 +321,7 @@ bool Key::matters(const Experiment& experiment) const {
   if (name == "declaration" || name == "tagger") return experiment.features.bank == FeatureSet::natural;
   const bool files = experiment.data.kind == DataKind::files;
   if (name == "soft_labels") return files;
+  if (name == "optimizer") return files || experiment.training.optimizer != OptimizerKind::adamw;
   if (section == "data" || section == "text" || name == "vectors" || name == "vector_width") return files;
   return !files || section != "corpus";
 }

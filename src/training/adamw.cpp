@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <utility>
 #include <vector>
 
 #include "kernels/adamw_update.h"
@@ -30,6 +31,21 @@ double learning_rate(double highest, std::uint64_t step, std::uint64_t warmup_st
   return final_share == 0.0 ? rate : highest * final_share + (1.0 - final_share) * rate;
 }
 
+AdamW::AdamW(const ParameterLayout& layout, const AdamWOptions& options, std::vector<MatrixPlace> matrices)
+    : options_(options), m_(layout), v_(layout), matrices_(std::move(matrices)) {
+  std::size_t first = 0;
+  const auto add_until = [&](std::size_t end) {
+    for (; first < end; first = std::min(end, first + kBlock)) {
+      runs_.push_back({.first = first, .count = std::min(kBlock, end - first)});
+    }
+  };
+  for (const MatrixPlace& place : matrices_.places()) {
+    add_until(place.offset);
+    first = place.offset + place.size();
+  }
+  add_until(m_.size());
+}
+
 double AdamW::norm(const ParameterBlock& gradients, ThreadPool& pool) {
   std::vector<double> sums(num_blocks(gradients));
   pool.run(sums.size(), [&](std::size_t index, std::size_t) {
@@ -54,11 +70,13 @@ void AdamW::step(double rate, double norm, const ParameterBlock& gradients, Para
       .step_size = static_cast<float>(rate / (1.0 - std::pow(options_.beta1, t))),
       .inverse_sqrt_correction = static_cast<float>(1.0 / std::sqrt(1.0 - std::pow(options_.beta2, t))),
       .epsilon = static_cast<float>(options_.epsilon)};
-  pool.run(num_blocks(weights), [&](std::size_t index, std::size_t) {
-    const std::size_t first = index * kBlock;
-    const std::size_t count = std::min(kBlock, weights.size() - first);
+  pool.run(runs_.size(), [&](std::size_t index, std::size_t) {
+    const auto [first, count] = runs_[index];
     adamw_update(update, count, gradients.data() + first, weights.data() + first, m_.data() + first, v_.data() + first);
   });
+  if (matrices_.places().empty()) return;
+  matrices_.run({.gradient_scale = update.gradient_scale, .decay = update.decay, .rate = static_cast<float>(rate)},
+                gradients, weights, m_, pool);
 }
 
 }  // namespace semfuse

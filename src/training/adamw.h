@@ -3,9 +3,11 @@
 
 #include <cstdint>
 #include <utility>
+#include <vector>
 
 #include "core/parameter_block.h"
 #include "core/thread_pool.h"
+#include "training/orthogonal_step.h"
 
 namespace semfuse {
 
@@ -23,7 +25,8 @@ struct AdamWOptions {
 
 class AdamW {
  public:
-  AdamW(const ParameterLayout& layout, const AdamWOptions& options) : options_(options), m_(layout), v_(layout) {}
+  // `matrices` are moved as wholes instead (OrthogonalStep); they have first moments, and second ones that stay 0.
+  AdamW(const ParameterLayout& layout, const AdamWOptions& options, std::vector<MatrixPlace> matrices = {});
 
   // The norm of the whole gradient, its blocks summed in a fixed order.
   static double norm(const ParameterBlock& gradients, ThreadPool& pool);
@@ -46,6 +49,12 @@ class AdamW {
   AdamWOptions options_;
   ParameterBlock m_;
   ParameterBlock v_;
+  OrthogonalStep matrices_;
+  struct Run {
+    std::size_t first = 0;
+    std::size_t count = 0;
+  };
+  std::vector<Run> runs_;  // What is not in a matrix, a task each.
   std::uint64_t steps_ = 0;
 };
 

@@ -121,6 +121,10 @@ std::unique_ptr<GradientStep> new_step(const LanguageModel& model, const Dataset
 
 }  // namespace
 
+std::string_view to_string(OptimizerKind optimizer) {
+  return optimizer == OptimizerKind::adamw ? "adamw" : "muon";
+}
+
 struct Trainer::State {
   static constexpr std::size_t kMostShuffled = 4'000'000;  // 32 MB of places.
 
@@ -134,11 +138,14 @@ struct Trainer::State {
         exchange(options.exchange ? options.exchange : std::make_shared<LocalExchange>()),
         pool(thread_count(options.threads)),
         step(new_step(trained, *dataset, training, pool, *exchange)),
-        optimizer(ModelAccess::layout(trained), {.beta1 = training.beta1,
-                                                 .beta2 = training.beta2,
-                                                 .epsilon = training.epsilon,
-                                                 .weight_decay = training.weight_decay,
-                                                 .clip_norm = training.clip_norm}),
+        optimizer(ModelAccess::layout(trained),
+                  {.beta1 = training.beta1,
+                   .beta2 = training.beta2,
+                   .epsilon = training.epsilon,
+                   .weight_decay = training.weight_decay,
+                   .clip_norm = training.clip_norm},
+                  training.optimizer == OptimizerKind::muon ? layer_matrices(ModelAccess::layout(trained))
+                                                            : std::vector<MatrixPlace>()),
         gradients(ModelAccess::layout(trained)) {
     if (training.polarity_jitter > 0.0 && training.identity_dropout > 0.0 && trained.options().fusion &&
         trained.feature_bank().options().bank != FeatureSet::natural &&

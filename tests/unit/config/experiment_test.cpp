@@ -187,6 +187,20 @@ TEST(Experiment, SaysHowFilesAreRead) {
   EXPECT_NO_THROW(set_key(experiment, "data.format=\"\""));
 }
 
+TEST(Experiment, SaysWhatMovesTheWeights) {
+  Experiment experiment = preset_experiment("paper-fusion");
+  EXPECT_THAT(to_toml(experiment), Not(HasSubstr("optimizer")));  // Models of before say the same bytes.
+  set_key(experiment, "training.optimizer=muon");
+  EXPECT_EQ(parse(to_toml(experiment)).training.optimizer, OptimizerKind::muon);
+  EXPECT_THROW(set_key(experiment, "training.optimizer=sgd"), Error);
+  Experiment adapter = preset_experiment("adapter");
+  adapter.adapter.backbone = "model";
+  EXPECT_NO_THROW(validate(adapter));
+  adapter.training.optimizer = OptimizerKind::muon;
+  EXPECT_THAT([&] { validate(adapter); },
+              testing::ThrowsMessage<Error>(HasSubstr("training.optimizer is for models that are trained whole")));
+}
+
 TEST(Experiment, HonestPresetsReadOnlyThePast) {
   for (const std::string name : {"causal-baseline", "causal-fusion", "semfuse"}) {
     const Experiment experiment = preset_experiment(name);

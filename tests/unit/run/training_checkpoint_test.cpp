@@ -29,7 +29,9 @@ TEST(TrainingCheckpoint, ResumedAtAnyStepItGivesTheSameBits) {
   open.model.output_features = open.model.open_vocabulary = true;
   open.training.identity_dropout = 0.4;
   open.training.polarity_jitter = 0.8;
-  for (const Experiment& experiment : {small_experiment(true), small_experiment(false), learned, open}) {
+  Experiment muon = small_experiment();
+  muon.training.optimizer = OptimizerKind::muon;
+  for (const Experiment& experiment : {small_experiment(true), small_experiment(false), learned, open, muon}) {
     SmallTraining whole(experiment, 2);
     const std::uint64_t total = whole.trainer.total_steps();
     ASSERT_EQ(total, 9U) << "three steps an epoch, so that most pauses are inside one";

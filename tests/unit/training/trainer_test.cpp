@@ -236,10 +236,11 @@ TEST(Trainer, LossDecreases) {
 
 TEST(Trainer, WeightsDoNotDependOnTheThreads) {
   const std::vector<Sentence> sentences = some_sentences(70);
-  for (const bool fusion : {true, false}) {
-    const auto trained = [&](std::size_t threads, std::uint64_t seed) {
+  for (const auto& [fusion, optimizer] : {std::pair(true, OptimizerKind::adamw), std::pair(false, OptimizerKind::adamw),
+                                          std::pair(true, OptimizerKind::muon)}) {
+    const auto trained = [&, fusion = fusion, optimizer = optimizer](std::size_t threads, std::uint64_t seed) {
       LanguageModel model = synthetic_model(small_options(AttentionMask::bidirectional, fusion));
-      Trainer trainer(model, sentences, {.epochs = 3, .batch = 32, .learning_rate = 1e-2},
+      Trainer trainer(model, sentences, {.epochs = 3, .batch = 32, .optimizer = optimizer, .learning_rate = 1e-2},
                       {.seed = seed, .threads = threads});
       run(trainer);
       return values_of(model);
