@@ -143,24 +143,19 @@ HWY_INLINE void multiply_panel(Tile tile, std::size_t rows, bool whole_rows) {
   }
 }
 
-// b in panels of tile_cols() columns, the last one filled up with zeros; 64-byte aligned. Some rows at a time: panels
-// may lie multiples of the page size apart, so a cache line of each is filled before the next is begun.
+// b in panels of tile_cols() columns, the last one filled up with zeros; 64-byte aligned. Row by row, so that b is read
+// from memory in the order in which it lies there.
 inline void Pack(ConstMatrix b, float* packed) {
-  constexpr std::size_t kRowsAtOnce = 8;
   const Tag d;
   const std::size_t lanes = hn::Lanes(d);
   const std::size_t width = tile_cols();
-  for (std::size_t k = 0; k < b.rows(); k += kRowsAtOnce) {
-    const std::size_t end = std::min(b.rows(), k + kRowsAtOnce);
-    float* panel = packed;
-    for (std::size_t first = 0; first < b.cols(); first += width, panel += width * b.rows()) {
+  for (std::size_t k = 0; k < b.rows(); ++k) {
+    const float* source = b.row(k);
+    float* target = packed + k * width;
+    for (std::size_t first = 0; first < b.cols(); first += width, target += width * b.rows()) {
       const std::size_t count = std::min(width, b.cols() - first);
-      for (std::size_t row = k; row < end; ++row) {
-        const float* source = b.row(row) + first;
-        float* target = panel + row * width;
-        hn::Store(load(source, std::min(count, lanes)), d, target);
-        hn::Store(count > lanes ? load(source + lanes, count - lanes) : hn::Zero(d), d, target + lanes);
-      }
+      hn::Store(load(source + first, std::min(count, lanes)), d, target);
+      hn::Store(count > lanes ? load(source + first + lanes, count - lanes) : hn::Zero(d), d, target + lanes);
     }
   }
 }

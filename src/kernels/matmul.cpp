@@ -113,27 +113,23 @@ HWY_INLINE std::size_t columns_stride(std::size_t depth) {
 }
 
 // The columns of a, kTileRows at a time, as the tiles of a transposed product read them: what a tile needs of a row of
-// a side by side, the next row behind it. Some rows at a time, as Pack() does it.
+// a side by side, the next row behind it.
 void PackColumns(ConstMatrix a, float* packed) {
-  constexpr std::size_t kRowsAtOnce = 8;
   const Tag d;
   const std::size_t lanes = hn::Lanes(d);
   const std::size_t stride = columns_stride(a.rows());
-  for (std::size_t k = 0; k < a.rows(); k += kRowsAtOnce) {
-    const std::size_t end = std::min(a.rows(), k + kRowsAtOnce);
-    float* tile = packed;
+  for (std::size_t k = 0; k < a.rows(); ++k) {
+    const float* source = a.row(k);
+    float* target = packed + k * kTileRows;
     std::size_t first = 0;
     if (lanes >= kTileRows) {
       // The next row overwrites what is too much.
-      for (; first + lanes <= a.cols(); first += kTileRows, tile += stride) {
-        for (std::size_t row = k; row < end; ++row) {
-          hn::StoreU(hn::LoadU(d, a.row(row) + first), d, tile + row * kTileRows);
-        }
+      for (; first + lanes <= a.cols(); first += kTileRows, target += stride) {
+        hn::StoreU(hn::LoadU(d, source + first), d, target);
       }
     }
-    for (; first < a.cols(); first += kTileRows, tile += stride) {
-      const std::size_t count = std::min(kTileRows, a.cols() - first);
-      for (std::size_t row = k; row < end; ++row) std::copy_n(a.row(row) + first, count, tile + row * kTileRows);
+    for (; first < a.cols(); first += kTileRows, target += stride) {
+      std::copy_n(source + first, std::min(kTileRows, a.cols() - first), target);
     }
   }
 }
