@@ -64,7 +64,7 @@ void multiply_tile(const Tile& t) {
   }
   const float* a = t.a;
   const float* b = t.b;
-  const auto step = [&] SEMFUSE_LAMBDA {
+  const auto step = [&]() SEMFUSE_LAMBDA {
     const Vector b1 = kWholeRows ? hn::LoadU(d, b + last) : load_first(b + last, rest);
     const Vector b0 = kVectors == 2 ? hn::LoadU(d, b) : b1;
     SEMFUSE_UNROLL
