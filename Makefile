@@ -83,12 +83,7 @@ tsan: needed-test
 fuzz: needed-fuzz
 	@cmake --preset fuzz
 	cmake --build build/fuzz -j $(JOBS)
-	@for program in build/fuzz/bin/*_fuzz; do \
-	  name=$$(basename $$program _fuzz); log=build/fuzz/$$name.log; mkdir -p build/fuzz/corpus/$$name build/fuzz/found; \
-	  $$program -max_total_time=$(FUZZ_SECONDS) -print_final_stats=1 -artifact_prefix=build/fuzz/found/$$name- \
-	    build/fuzz/corpus/$$name tests/fuzz/corpus/$$name >$$log 2>&1 || { tail -60 $$log; exit 1; }; \
-	  echo "$$name: nothing found in $$(sed -n 's/stat::number_of_executed_units: *//p' $$log) inputs"; \
-	done
+	@ls build/fuzz/bin/*_fuzz | xargs -P $(JOBS) -n 1 scripts/fuzz_target $(FUZZ_SECONDS)
 
 bench: needed-bench build
 	cmake --build build/release -j $(JOBS) -t benchmarks
