@@ -79,7 +79,7 @@ std::vector<std::string> headings(const std::vector<Column>& columns) {
   return std::set(names.begin(), names.end()).size() == names.size() ? names : paths;
 }
 
-using Value = std::function<std::string(const Column&)>;
+using ColumnValue = std::function<std::string(const Column&)>;
 
 // One row for every metric that some run has.
 class MetricTable {
@@ -91,7 +91,7 @@ class MetricTable {
   }
 
   // What has no value in a column is empty there.
-  void add(const std::string& name, const Value& value) {
+  void add(const std::string& name, const ColumnValue& value) {
     std::vector<Table::Cell> cells = {{.text = name}};
     bool any = false;
     for (const Column& column : columns_) {
@@ -113,11 +113,11 @@ std::string number(double value, int digits) {
   return std::isfinite(value) ? readable(value, digits) : "";
 }
 
-Value of_run(double RunMetrics::*value, int digits) {
+ColumnValue of_run(double RunMetrics::*value, int digits) {
   return [=](const Column& column) { return number(column.metrics.*value, digits); };
 }
 
-Value of_controls(ControlCounts ControlMetrics::*setting, std::size_t ControlCounts::*count) {
+ColumnValue of_controls(ControlCounts ControlMetrics::*setting, std::size_t ControlCounts::*count) {
   return [=](const Column& column) -> std::string {
     if (!column.metrics.controls) return "";
     const ControlCounts& counts = (*column.metrics.controls).*setting;
