@@ -4,6 +4,7 @@ A row is a ratio, not a time, so that it holds on another machine of the same ki
 one sentence as a share of the speed at which the weights could be read. Both are measured in the same run.
 
   rows(results)                  what a run of bench/run measured: {"training step, fusion": {"ratio": 0.55, "noise": 0.04, "of": "FMA peak"}, ...}
+  best(rounds)                   the rows of several such runs as one
   compare(rows, baseline)        one verdict a row
   updated(rows, baseline, cpu)   the baseline to store
 """
@@ -42,6 +43,17 @@ def rows(results):
                 found[f"generation, {grammar}, {name}"] = row(tokens * one["parameters"] * 4 / 1e9 / results["read_gb_per_second"], spread, READING)
             else:
                 found[f"generation, {grammar}, {name}"] = row(tokens * one["parameters"] * 2 / 1e9 / one_thread, spread, FMA_PEAK)
+    return found
+
+
+def best(rounds):
+    """Each row at its best of all rounds; its noise is also what the rounds differ by, which one round cannot know of a busy machine."""
+    found = {}
+    for name in dict.fromkeys(name for one in rounds for name in one):
+        of_rounds = [one[name] for one in rounds if name in one]
+        ratios = [one["ratio"] for one in of_rounds]
+        top = max(of_rounds, key=lambda one: one["ratio"])
+        found[name] = {**top, "noise": round(max(top["noise"], max(ratios) - min(ratios)), 3)}
     return found
 
 

@@ -44,6 +44,11 @@ lines = baseline.report(baseline.rows(with_training(0.4)), stored, "another mach
 assert "a machine (this is another machine)" in lines[0] and "0.40" in lines[-2] and "1 of 4 rows fell" in lines[-1], lines
 assert "no baseline" in baseline.report(rows, {"rows": {}}, "a machine")[0]
 
+# Of several rounds the best counts, and what they differ by is noise.
+of_rounds = baseline.best([baseline.rows(with_training(ratio)) for ratio in (0.48, 0.6, 0.55)])
+assert of_rounds["training step, fusion"] == {"ratio": 0.6, "noise": 0.12, "of": "FMA peak"}, of_rounds
+assert {name: one for name, one in of_rounds.items() if "training" not in name} == {name: one for name, one in rows.items() if "training" not in name}
+
 # A short run leaves the rows alone that it did not measure.
 short = {key: value for key, value in RESULTS.items() if key != "kernels"}
 assert set(baseline.updated(baseline.rows(short), stored, "a machine")["rows"]) == set(rows)
