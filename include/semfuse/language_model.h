@@ -47,6 +47,9 @@ struct ModelOptions {
   // Token vectors and fused features begin at 1 / √width of the usual and enter the encoder times √width; output rows
   // are not scaled, so an untrained model guesses evenly. Choose it for any vocabulary of more than some hundred words.
   bool scaled_embedding = false;
+  // A causal layer's attention falls with the distance, in each head at a rate of its own, so that near words are read
+  // first. Choose it for texts of one's own; the fewer they are the more it helps.
+  bool distance_bias = false;
   // Fuse features into the embedding and learn to read them back. Off for the baseline that fusion is compared with.
   bool fusion = true;
   // Inner size of the head that reads features back. It serves training only; change it if the feature loss stays high.

@@ -51,6 +51,12 @@ class TorchModel(nn.Module):
         future = None
         if self.config["attention"] == "causal":
             future = torch.ones(length, length, device=x.device).triu(1).bool()
+        if self.config.get("distance_bias"):
+            heads = self.config["heads"]
+            place = torch.arange(length, device=x.device)
+            slopes = 2.0 ** (-8.0 * torch.arange(1, heads + 1, device=x.device) / heads)
+            bias = (-slopes[:, None, None] * (place[:, None] - place)).to(x.dtype).masked_fill(future, float("-inf"))
+            future = bias.repeat(len(ids), 1, 1)  # [batch * heads, length, length]
         rows = self.tok.weight
         if self.config["output_features"]:
             rows = rows + self.word_features @ self.sem_proj.weight[:, : len(self.config["features"]) + self.num_vectors].T

@@ -135,6 +135,11 @@ std::optional<Misfit> find_misfit(const Experiment& experiment) {
                   fmt::format("model.width is {}, not a multiple of model.heads, {}; change one of them", model.width,
                               model.heads)};
   }
+  if (model.distance_bias && model.attention != AttentionMask::causal) {
+    return Misfit{{"model.distance_bias", "model.attention"},
+                  "model.distance_bias needs causal attention; set model.attention to \"causal\", or "
+                  "model.distance_bias to false"};
+  }
   if (model.width % 2 != 0) {
     return Misfit{
         {"model.width"},

@@ -251,6 +251,9 @@ std::vector<Key> make_keys() {
              "\"post\": normalise after each half of a layer, as in the paper; \"pre\": before it, and at the end."),
       boolean("model", "scaled_embedding", SEMFUSE_FIELD(model.scaled_embedding),
               "Vectors begin at 1/√width and enter times √width, so that an untrained model guesses evenly."),
+      boolean(
+          "model", "distance_bias", SEMFUSE_FIELD(model.distance_bias),
+          "Causal attention falls with the distance, in each head at its own rate, so that near words are read first."),
       boolean("model", "fusion", SEMFUSE_FIELD(model.fusion), "Fuse features into the embedding and read them back."),
       whole_number("model", "feature_head", 1, kMaxWidth, SEMFUSE_FIELD(model.feature_head),
                    "Inner size of the head that reads features back."),

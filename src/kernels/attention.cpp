@@ -161,6 +161,17 @@ struct AttentionMemory {
         d_scores(dropped.data() + dropped.rows() * dropped.stride(), dropped.rows(), length, dropped.stride()) {}
 };
 
+// Scores of the tokens before the last of `count`, which may be followed by as many as a vector has less one.
+HWY_INLINE void lower_far_scores(float* row, std::size_t count, float slope) {
+  const Tag d;
+  const Vector factor = hn::Set(d, slope);
+  const Vector last = hn::Set(d, static_cast<float>(count - 1));
+  for (std::size_t j = 0; j < count; j += hn::Lanes(d)) {
+    const Vector token = hn::Iota(d, static_cast<float>(j));
+    hn::Store(hn::MulAdd(factor, hn::Sub(token, last), hn::Load(d, row + j)), d, row + j);
+  }
+}
+
 void AttentionForward(const AttentionSite& site, ConstMatrix q, ConstMatrix k, ConstMatrix v, Matrix weights,
                       Matrix context, float* scratch) {
   const std::size_t length = q.rows();
@@ -173,15 +184,17 @@ void AttentionForward(const AttentionSite& site, ConstMatrix q, ConstMatrix k, C
     const Matrix rows = weights.row_range(block.first, block.size());
     score(block, q, keys, rows);
     for (std::size_t r = 0; r < block.size(); ++r) {
-      softmax_row(rows.row(r), block.readable(block.first + r + 1), block.columns(), scale);
+      const std::size_t readable = block.readable(block.first + r + 1);
+      if (site.slope > 0.0f) lower_far_scores(rows.row(r), readable, site.slope / scale);
+      softmax_row(rows.row(r), readable, block.columns(), scale);
     }
     if (site.dropout.active()) drop(site, block, rows, memory.dropped);
     mix(block, site.dropout.active() ? memory.dropped : rows, values, context);
   });
 }
 
-void AttentionOverKeys(const float* q, const float* keys, ConstMatrix values, std::size_t num_heads, float* context,
-                       float* all_weights) {
+void AttentionOverKeys(const float* q, const float* keys, ConstMatrix values, std::size_t num_heads,
+                       std::span<const float> slopes, float* context, float* all_weights) {
   const hn::CappedTag<float, kKeyBlock> d;
   const std::size_t length = values.rows();
   const std::size_t head_width = values.cols() / num_heads;
@@ -200,7 +213,11 @@ void AttentionOverKeys(const float* q, const float* keys, ConstMatrix values, st
     }
   }
   const float scale = 1.0f / std::sqrt(static_cast<float>(head_width));
-  for (std::size_t head = 0; head < num_heads; ++head) softmax_row(all_weights + head * stride, length, stride, scale);
+  for (std::size_t head = 0; head < num_heads; ++head) {
+    float* weights = all_weights + head * stride;
+    if (!slopes.empty()) lower_far_scores(weights, length, slopes[head] / scale);
+    softmax_row(weights, length, stride, scale);
+  }
   for (std::size_t head = 0; head < num_heads; ++head) {
     const float* weights = all_weights + head * stride;
     for_vectors(head_width, [&](std::size_t j, std::size_t count) SEMFUSE_LAMBDA {
@@ -364,9 +381,9 @@ void attention_forward(const AttentionSite& site, ConstMatrix q, ConstMatrix k, 
   HWY_DYNAMIC_DISPATCH(AttentionForward)(site, q, k, v, weights, context, scratch);
 }
 
-void attention_over_keys(const float* q, const float* keys, ConstMatrix values, std::size_t num_heads, float* context,
-                         float* weights) {
-  HWY_DYNAMIC_DISPATCH(AttentionOverKeys)(q, keys, values, num_heads, context, weights);
+void attention_over_keys(const float* q, const float* keys, ConstMatrix values, std::size_t num_heads,
+                         std::span<const float> slopes, float* context, float* weights) {
+  HWY_DYNAMIC_DISPATCH(AttentionOverKeys)(q, keys, values, num_heads, slopes, context, weights);
 }
 
 void attention_over_keys_backward(const float* q, const float* keys, ConstMatrix values, std::size_t num_heads,

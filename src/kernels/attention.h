@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <span>
 
 #include "core/matrix_view.h"
 #include "kernels/dropout.h"
@@ -13,6 +14,7 @@ namespace semfuse {
 // dropout_row_step.
 struct AttentionSite {
   bool causal = false;  // Token t reads tokens 0 ... t only; otherwise all.
+  float slope = 0.0f;   // Of a causal text: a score falls by so much with each token in between.
   DropoutMask dropout;  // On the attention weights.
   std::size_t first_dropout_row = 0;
   std::size_t dropout_row_step = 1;
@@ -42,8 +44,8 @@ constexpr std::size_t attention_scratch(std::size_t length, std::size_t head_wid
 }
 
 // weights [length, length] (stride attention_stride(length), 64-byte aligned, kept for backward) = softmax(q·kᵀ /
-// √head_width); context [length, head_width] = dropout(weights) · v. Of a causal row only what its block of
-// kAttentionBlock queries may read is written.
+// √head_width - slope · distance); context [length, head_width] = dropout(weights) · v. Of a causal row only what its
+// block of kAttentionBlock queries may read is written.
 void attention_forward(const AttentionSite& site, ConstMatrix q, ConstMatrix k, ConstMatrix v, Matrix weights,
                        Matrix context, float* scratch);
 
@@ -55,12 +57,13 @@ constexpr std::size_t key_offset(std::size_t token, std::size_t width) {
   return token / kKeyBlock * kKeyBlock * width + token % kKeyBlock;
 }
 
-// What one token reads in all heads, without dropout: itself and the tokens before it, values.rows() in all. q and
+// What one token reads in all heads, without dropout: itself and the tokens before it, values.rows() in all. A head has
+// a slope, or none has (empty). q and
 // context have values.cols() numbers, keys are as above and 64-byte aligned. The numbers are those of
 // attention_forward(). weights: num_heads · attention_stride(values.rows()) floats, 64-byte aligned, a row for each
 // head that backward needs.
-void attention_over_keys(const float* q, const float* keys, ConstMatrix values, std::size_t num_heads, float* context,
-                         float* weights);
+void attention_over_keys(const float* q, const float* keys, ConstMatrix values, std::size_t num_heads,
+                         std::span<const float> slopes, float* context, float* weights);
 
 // From d_context to d_q, d_keys (whole blocks are written) and d_values. `weights` become the gradient of the scores.
 void attention_over_keys_backward(const float* q, const float* keys, ConstMatrix values, std::size_t num_heads,

@@ -3,7 +3,7 @@
 namespace semfuse {
 
 EncoderLayer::EncoderLayer(ParameterLayout& layout, LinearList& linears, const ModelOptions& options, std::size_t layer)
-    : attention_(layout, linears, layer_name(layer) + ".self_attn", options.width, options.heads, layer),
+    : attention_(layout, linears, layer_name(layer) + ".self_attn", options, layer),
       feed_forward_(linears, layer_name(layer), options.width, options.feed_forward, layer),
       norm1_(layout, layer_name(layer) + ".norm1", options.width, layer, DropoutPlan::Site::attention_output),
       norm2_(layout, layer_name(layer) + ".norm2", options.width, layer, DropoutPlan::Site::feed_forward_output) {}

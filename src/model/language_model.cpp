@@ -92,6 +92,7 @@ void ModelAccess::check(const ModelOptions& options, const FeatureOptions& featu
           "layers, heads and feed_forward must be above 0");
   require(options.width > 0 && options.width % options.heads == 0 && options.width % 2 == 0,
           "width must be even and a multiple of heads");
+  require(!options.distance_bias || options.attention == AttentionMask::causal, "distance_bias needs causal attention");
   require(options.dropout >= 0.0 && options.dropout < 1.0, "dropout must be in [0, 1)");
   require(!options.fusion || options.feature_head > 0, "feature_head must be above 0");
   require(options.fusion || (!options.output_features && !options.open_vocabulary),

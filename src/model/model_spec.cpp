@@ -28,8 +28,10 @@ using OrderedJson = nlohmann::ordered_json;
 
 // Version 1 lacks what says how layers normalise and embeddings scale: the paper's way. What is so is written as
 // version 1 still, so that older programs read it.
+// Each is of the first version that can say what it is, so that older programs read what they know.
 constexpr int kPaperVersion = 1;
-constexpr int kVersion = 2;
+constexpr int kNormVersion = 2;
+constexpr int kVersion = 3;
 constexpr std::uint64_t kMaxSize = 1 << 20;  // As in a configuration; a product of two sizes and 3 fits 64 bits.
 
 const std::string& entry(const Metadata& metadata, const std::string& key, const std::string& origin) {
@@ -132,8 +134,9 @@ class Fields {
   std::set<std::string, std::less<>> read_;
 };
 
-bool is_like_the_papers(const ModelOptions& options) {
-  return options.norm == NormPlace::post && !options.scaled_embedding;
+int version_of(const ModelOptions& options) {
+  if (options.distance_bias) return kVersion;
+  return options.norm == NormPlace::post && !options.scaled_embedding ? kPaperVersion : kNormVersion;
 }
 
 ModelOptions parse_options(const json& spec, const std::string& origin) {
@@ -149,6 +152,7 @@ ModelOptions parse_options(const json& spec, const std::string& origin) {
     options.norm = fields.choice("norm", std::array{NormPlace::post, NormPlace::pre});
     options.scaled_embedding = fields.boolean("scaled_embedding");
   }
+  if (spec["version"] == kVersion) options.distance_bias = fields.boolean("distance_bias");
   options.fusion = fields.boolean("fusion");
   options.feature_head = fields.size("feature_head");
   options.gate = fields.boolean("gate");
@@ -221,10 +225,12 @@ OrderedJson options_json(const ModelOptions& options) {
                         {"open_vocabulary", options.open_vocabulary},
                         {"share_class_mass", options.share_class_mass},
                         {"knobs", std::move(knobs)}};
-  if (!is_like_the_papers(options)) {
+  const int version = version_of(options);
+  if (version >= kNormVersion) {
     fields["norm"] = to_string(options.norm);
     fields["scaled_embedding"] = options.scaled_embedding;
   }
+  if (version >= kVersion) fields["distance_bias"] = options.distance_bias;
   return fields;
 }
 
@@ -412,7 +418,7 @@ FeatureBank ModelSpec::bank() const {
 
 Metadata to_metadata(const ModelSpec& spec) {
   const OrderedJson whole = {
-      {"version", is_like_the_papers(spec.options) ? kPaperVersion : kVersion},
+      {"version", version_of(spec.options)},
       {"model", options_json(spec.options)},
       {"features",
        features_json(spec.features, spec.options.fusion ? spec.bank().names() : std::vector<std::string>())}};
@@ -446,7 +452,8 @@ Metadata to_metadata(const ModelSpec& spec) {
 ModelSpec parse_model_spec(const Metadata& metadata, const std::string& origin) {
   const json spec = parse_json(entry(metadata, "spec", origin), origin + ": metadata spec");
   if (!spec.is_object() || !spec.contains("version")) refuse_model(origin, "metadata spec says no version");
-  if ((spec["version"] != kPaperVersion && spec["version"] != kVersion) || spec.size() != 3) {
+  const json& version = spec["version"];
+  if ((version != kPaperVersion && version != kNormVersion && version != kVersion) || spec.size() != 3) {
     refuse_model(origin, "metadata spec is of a version that this program does not know");
   }
   const ModelOptions options = parse_options(spec, origin);

@@ -25,7 +25,7 @@ PreNormLayer::PreNormLayer(ParameterLayout& layout, LinearList& linears, const M
     : width_(options.width),
       layer_(layer),
       norm1_(layout, layer_name(layer) + ".norm1", options.width),
-      attention_(layout, linears, layer_name(layer) + ".self_attn", options.width, options.heads, layer),
+      attention_(layout, linears, layer_name(layer) + ".self_attn", options, layer),
       norm2_(layout, layer_name(layer) + ".norm2", options.width),
       feed_forward_(linears, layer_name(layer), options.width, options.feed_forward, layer) {}
 

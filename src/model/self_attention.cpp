@@ -9,9 +9,26 @@
 
 namespace semfuse {
 
-SelfAttention::SelfAttention(ParameterLayout& layout, LinearList& linears, const std::string& name, std::size_t width,
-                             std::size_t num_heads, std::size_t layer)
-    : width_(width), num_heads_(num_heads), layer_(layer) {
+namespace {
+
+// From the head that hardly reads past the last words to one that reads far: 1/2 to 1/256 for eight heads.
+std::vector<float> slopes_of(std::size_t num_heads) {
+  constexpr double kFarthest = 8.0;  // Of all heads the last has 2^-8.
+  std::vector<float> slopes;
+  for (std::size_t head = 1; head <= num_heads; ++head) {
+    slopes.push_back(
+        static_cast<float>(std::exp2(-kFarthest * static_cast<double>(head) / static_cast<double>(num_heads))));
+  }
+  return slopes;
+}
+
+}  // namespace
+
+SelfAttention::SelfAttention(ParameterLayout& layout, LinearList& linears, const std::string& name,
+                             const ModelOptions& options, std::size_t layer)
+    : width_(options.width), num_heads_(options.heads), layer_(layer) {
+  if (options.distance_bias) slopes_ = slopes_of(num_heads_);
+  const std::size_t width = width_;
   const ParameterId weight = layout.add(name + ".in_proj_weight", {3 * width, width});
   const ParameterId bias = layout.add(name + ".in_proj_bias", {3 * width});
   in_proj_ = linears.add(weight, bias, width);
@@ -54,6 +71,7 @@ void SelfAttention::for_each_head(const Pass& pass, const Shard& shard, const Ca
     const std::size_t length = pass.batch.length(s);
     const std::size_t stride = attention_stride(length);
     for (std::size_t head = 0; head < num_heads_; ++head) {
+      if (!slopes_.empty()) site.slope = slopes_[head];
       site.first_dropout_row = (pass.batch.first_row + first) * num_heads_ + head;
       const Matrix weights(cache.weights + cache.first[s] + head * length * stride, length, length, stride);
       visit(site, first, weights, head * head_width());
@@ -87,8 +105,8 @@ void SelfAttention::attend_to_past(const Pass& pass, const Shard& shard, Cache& 
       const float* qkv = cache.qkv.row(t);
       const std::size_t position = pass.batch.positions[t];
       past.store(layer_, position, qkv + width_, qkv + 2 * width_);
-      attention_over_keys(qkv, past.keys(layer_), past.values(layer_, position + 1), num_heads_, cache.context.row(t),
-                          cache.weights + cache.first[s]);
+      attention_over_keys(qkv, past.keys(layer_), past.values(layer_, position + 1), num_heads_, slopes_,
+                          cache.context.row(t), cache.weights + cache.first[s]);
     }
   }
 }

@@ -12,8 +12,8 @@ namespace semfuse {
 
 class SelfAttention {
  public:
-  SelfAttention(ParameterLayout& layout, LinearList& linears, const std::string& name, std::size_t width,
-                std::size_t num_heads, std::size_t layer);
+  SelfAttention(ParameterLayout& layout, LinearList& linears, const std::string& name, const ModelOptions& options,
+                std::size_t layer);
   void initialise(InitialWeights& weights) const;
 
   struct Cache {
@@ -45,6 +45,7 @@ class SelfAttention {
   std::size_t width_;
   std::size_t num_heads_;
   std::size_t layer_;
+  std::vector<float> slopes_;  // Of the heads; empty without distance_bias.
   Linear in_proj_;
   Linear out_proj_;
 };

@@ -240,6 +240,11 @@ std::vector<Case> cases() {
       {.name = "pre_norm", .features = 0, .attention = kCausal, .model = with([](ModelOptions& m) {
                                                                   m.norm = NormPlace::pre;
                                                                 })},
+      {.name = "distance_bias",
+       .features = 0,
+       .attention = kCausal,
+       .lengths = {11, 1, 3},
+       .model = with([](ModelOptions& m) { m.distance_bias = true; })},
       {.name = "pre_norm_bidirectional_split",
        .sentences_per_shard = 1,
        .chunk_logits = 2 * 13,
@@ -253,6 +258,7 @@ std::vector<Case> cases() {
        .model = with([](ModelOptions& m) {
          m.norm = NormPlace::pre;
          m.scaled_embedding = true;
+         m.distance_bias = true;
          m.output_features = true;
          m.knobs = two_knobs();
        }),

@@ -126,12 +126,12 @@ TEST(LayerNormGradient, EqualsTheTwinAddedOrNot) {
   }
 }
 
-class SelfAttentionGradient : public testing::TestWithParam<AttentionMask> {};
+class SelfAttentionGradient : public testing::TestWithParam<ModelOptions> {};
 
 TEST_P(SelfAttentionGradient, EqualsTheTwin) {
   LayerCase c;
-  const SelfAttention attention(c.layout(), c.linears(), "attn", kWidth, kHeads, 1);
-  c.prepare(GetParam());
+  const SelfAttention attention(c.layout(), c.linears(), "attn", GetParam(), 1);
+  c.prepare(GetParam().attention);
   SelfAttention::Cache cache = attention.allocate(c.batch(), c.workspace());
   const Matrix x = c.random_rows(kWidth, 1);
   const Matrix y = c.random_rows(kWidth, 2);
@@ -151,17 +151,30 @@ TEST_P(SelfAttentionGradient, EqualsTheTwin) {
   const DropoutMask mask = c.plan().mask(1, DropoutPlan::Site::attention_weights);
   reference::Tables<double> at = c.weights();
   at["x"] = reference::table_of(x);
-  expect_output(y, reference::self_attention(at, "attn", at["x"], c.batch(), kHeads, GetParam(), mask));
+  expect_output(y, reference::self_attention(at, "attn", at["x"], c.batch(), GetParam(), mask));
   expect_close(c.gradients(d_x), complex_step(at, [&](const ComplexTables& w) {
-                 return weighted_sum(
-                            reference::self_attention(w, "attn", w.at("x"), c.batch(), kHeads, GetParam(), mask), d_y) +
+                 return weighted_sum(reference::self_attention(w, "attn", w.at("x"), c.batch(), GetParam(), mask),
+                                     d_y) +
                         weighted_sum(w.at("x"), d_y);
                }));
 }
 
+ModelOptions attention_options(AttentionMask attention, bool distance_bias) {
+  ModelOptions options;
+  options.width = kWidth;
+  options.heads = kHeads;
+  options.attention = attention;
+  options.distance_bias = distance_bias;
+  return options;
+}
+
 INSTANTIATE_TEST_SUITE_P(Masks, SelfAttentionGradient,
-                         testing::Values(AttentionMask::causal, AttentionMask::bidirectional), [](const auto& test) {
-                           return test.param == AttentionMask::causal ? "causal" : "bidirectional";
+                         testing::Values(attention_options(AttentionMask::causal, false),
+                                         attention_options(AttentionMask::causal, true),
+                                         attention_options(AttentionMask::bidirectional, false)),
+                         [](const auto& test) {
+                           return std::string(to_string(test.param.attention)) +
+                                  (test.param.distance_bias ? "_distance_bias" : "");
                          });
 
 TEST(FeedForwardGradient, EqualsTheTwin) {

@@ -14,7 +14,7 @@ using reference::Tables;
 
 // What the last of some tokens reads in a layer, whose past are the tables "keys.<layer>" and "values.<layer>".
 template <class T>
-Table<T> attended(const Tables<T>& w, std::size_t layer, const Table<T>& x, std::size_t heads) {
+Table<T> attended(const Tables<T>& w, std::size_t layer, const Table<T>& x, const ModelOptions& options) {
   const std::string name = "enc.layers." + std::to_string(layer) + ".self_attn";
   const Table<T>& keys = w.at("keys." + std::to_string(layer));
   const Table<T>& values = w.at("values." + std::to_string(layer));
@@ -28,9 +28,10 @@ Table<T> attended(const Tables<T>& w, std::size_t layer, const Table<T>& x, std:
   std::copy(own.numbers.begin(), own.numbers.end(), qkv.numbers.end() - static_cast<std::ptrdiff_t>(3 * width));
   Table<T> context(1, width);
   for (std::size_t c = 0; c < width; ++c) {
-    const std::size_t head_width = width / heads;
-    const std::vector<T> row =
-        reference::attention_row(qkv, 0, keys.rows, qkv.rows, width, head_width, c / head_width * head_width);
+    const std::size_t head_width = width / options.heads;
+    const std::size_t head = c / head_width;
+    const std::vector<T> row = reference::attention_row(qkv, 0, keys.rows, qkv.rows, width, head_width,
+                                                        head * head_width, reference::slope_of(options, head));
     for (std::size_t t = 0; t < qkv.rows; ++t) context(0, c) += row[t] * qkv(t, 2 * width + c);
   }
   return reference::linear(context, w.at(name + ".out_proj.weight"), w.at(name + ".out_proj.bias"));
@@ -48,10 +49,10 @@ Table<T> hidden_state(const Tables<T>& w, Table<T> x, const ModelOptions& option
   for (std::size_t layer = 0; layer < options.layers; ++layer) {
     const std::string name = "enc.layers." + std::to_string(layer);
     if (options.norm == NormPlace::post) {
-      const Table<T> middle = norm(name + ".norm1", plus(x, attended(w, layer, x, options.heads)));
+      const Table<T> middle = norm(name + ".norm1", plus(x, attended(w, layer, x, options)));
       x = norm(name + ".norm2", plus(middle, reference::feed_forward(w, name, middle, DropoutMask())));
     } else {
-      const Table<T> middle = plus(x, attended(w, layer, norm(name + ".norm1", x), options.heads));
+      const Table<T> middle = plus(x, attended(w, layer, norm(name + ".norm1", x), options));
       x = plus(middle, reference::feed_forward(w, name, norm(name + ".norm2", middle), DropoutMask()));
     }
   }
@@ -81,6 +82,7 @@ TEST(PastStep, StateAndGradientEqualTheTwin) {
   for (const NormPlace place : {NormPlace::post, NormPlace::pre}) {
     ModelOptions options = small_options(AttentionMask::causal, false);
     options.norm = place;
+    options.distance_bias = place == NormPlace::pre;
     const LanguageModel model = random_model(options);
     ThreadPool pool(1);
     const InferenceWeights weights(ModelAccess::network(model), ModelAccess::weights(model), pool);

@@ -13,12 +13,14 @@ struct Case {
   AttentionMask attention;
   bool fusion;
   NormPlace norm = NormPlace::post;
+  bool distance_bias = false;
 };
 
 ModelOptions options_of(const Case& c) {
   ModelOptions options = small_options(c.attention, c.fusion);
   options.norm = c.norm;
   options.scaled_embedding = c.norm == NormPlace::pre;
+  options.distance_bias = c.distance_bias;
   return options;
 }
 
@@ -148,10 +150,12 @@ INSTANTIATE_TEST_SUITE_P(Models, IncrementalPassTest,
                                          Case{AttentionMask::bidirectional, false},
                                          Case{AttentionMask::bidirectional, true},
                                          Case{AttentionMask::causal, false, NormPlace::pre},
+                                         Case{AttentionMask::causal, true, NormPlace::pre, true},
                                          Case{AttentionMask::bidirectional, true, NormPlace::pre}));
 INSTANTIATE_TEST_SUITE_P(Models, GuessingPassTest,
                          testing::Values(Case{AttentionMask::causal, false},
-                                         Case{AttentionMask::causal, false, NormPlace::pre}));
+                                         Case{AttentionMask::causal, false, NormPlace::pre},
+                                         Case{AttentionMask::causal, false, NormPlace::pre, true}));
 
 }  // namespace
 }  // namespace semfuse

@@ -34,6 +34,7 @@ RandomCase random_case(std::uint64_t seed) {
   c.model.attention = between(0, 1) ? AttentionMask::causal : AttentionMask::bidirectional;
   c.model.norm = seed % 2 == 0 ? NormPlace::post : NormPlace::pre;
   c.model.scaled_embedding = seed % 3 == 0;
+  c.model.distance_bias = c.model.attention == AttentionMask::causal && seed % 5 < 2;
   c.vocab_size = between(2, 50);
   c.num_features = between(0, 1) ? between(1, 22) : 0;
   c.lengths.resize(between(1, 8));

@@ -127,16 +127,24 @@ Table<T> residual_norm(const Tables<T>& w, const std::string& name, const Table<
   return layer_norm(sum, w.at(name + ".weight"), w.at(name + ".bias"));
 }
 
+// By how much a head's scores fall from token to token.
+inline double slope_of(const ModelOptions& options, std::size_t head) {
+  return options.distance_bias
+             ? std::pow(2.0, -8.0 * static_cast<double>(head + 1) / static_cast<double>(options.heads))
+             : 0.0;
+}
+
 // The weights with which token i of a sentence that begins at `first` reads each token of it, after dropout.
 template <class T>
 std::vector<T> attention_row(const Table<T>& qkv, std::size_t first, std::size_t i, std::size_t readable,
-                             std::size_t width, std::size_t head_width, std::size_t column) {
+                             std::size_t width, std::size_t head_width, std::size_t column, double slope = 0.0) {
   std::vector<T> row(readable);
   double largest = -INFINITY;
   for (std::size_t j = 0; j < readable; ++j) {
     T score = 0.0;
     for (std::size_t c = column; c < column + head_width; ++c) score += qkv(first + i, c) * qkv(first + j, width + c);
-    row[j] = score / std::sqrt(static_cast<double>(head_width));
+    row[j] = score / std::sqrt(static_cast<double>(head_width)) -
+             slope * std::abs(static_cast<double>(i) - static_cast<double>(j));
     largest = std::max(largest, real_of(row[j]));
   }
   T sum = 0.0;
@@ -147,8 +155,9 @@ std::vector<T> attention_row(const Table<T>& qkv, std::size_t first, std::size_t
 
 template <class T>
 Table<T> self_attention(const Tables<T>& w, const std::string& name, const Table<T>& x, const Batch& batch,
-                        std::size_t heads, AttentionMask attention, const DropoutMask& mask) {
+                        const ModelOptions& options, const DropoutMask& mask) {
   const std::size_t width = x.cols;
+  const std::size_t heads = options.heads;
   const std::size_t head_width = width / heads;
   const Table<T> qkv = linear(x, w.at(name + ".in_proj_weight"), w.at(name + ".in_proj_bias"));
   Table<T> context(x.rows, width);
@@ -156,8 +165,9 @@ Table<T> self_attention(const Tables<T>& w, const std::string& name, const Table
     const std::size_t first = batch.first_token[s];
     for (std::size_t head = 0; head < heads; ++head) {
       for (std::size_t i = 0; i < batch.length(s); ++i) {
-        const std::size_t readable = attention == AttentionMask::causal ? i + 1 : batch.length(s);
-        const std::vector<T> row = attention_row(qkv, first, i, readable, width, head_width, head * head_width);
+        const std::size_t readable = options.attention == AttentionMask::causal ? i + 1 : batch.length(s);
+        const std::vector<T> row =
+            attention_row(qkv, first, i, readable, width, head_width, head * head_width, slope_of(options, head));
         for (std::size_t j = 0; j < readable; ++j) {
           // A mask row for each token and head, a column for each token of the sentence.
           const T weight = row[j] * kept(mask, (first + i) * heads + head, j);
@@ -182,8 +192,8 @@ Table<T> encoder_layer(const Tables<T>& w, std::size_t layer, const Table<T>& x,
                        const ModelOptions& options, const DropoutPlan& plan) {
   using Site = DropoutPlan::Site;
   const std::string name = "enc.layers." + std::to_string(layer);
-  const Table<T> attended = self_attention(w, name + ".self_attn", x, batch, options.heads, options.attention,
-                                           plan.mask(layer, Site::attention_weights));
+  const Table<T> attended =
+      self_attention(w, name + ".self_attn", x, batch, options, plan.mask(layer, Site::attention_weights));
   const Table<T> middle = residual_norm(w, name + ".norm1", x, attended, plan.mask(layer, Site::attention_output));
   const Table<T> fed = feed_forward(w, name, middle, plan.mask(layer, Site::feed_forward_inner));
   return residual_norm(w, name + ".norm2", middle, fed, plan.mask(layer, Site::feed_forward_output));
@@ -201,8 +211,8 @@ Table<T> pre_norm_layer(const Tables<T>& w, std::size_t layer, const Table<T>& x
   const auto norm = [&](const char* which, const Table<T>& of) {
     return layer_norm(of, w.at(name + which + ".weight"), w.at(name + which + ".bias"));
   };
-  const Table<T> attended = self_attention(w, name + ".self_attn", norm(".norm1", x), batch, options.heads,
-                                           options.attention, plan.mask(layer, Site::attention_weights));
+  const Table<T> attended = self_attention(w, name + ".self_attn", norm(".norm1", x), batch, options,
+                                           plan.mask(layer, Site::attention_weights));
   const Table<T> middle = plus(x, dropout(attended, plan.mask(layer, Site::attention_output)));
   const Table<T> fed = feed_forward(w, name, norm(".norm2", middle), plan.mask(layer, Site::feed_forward_inner));
   return plus(middle, dropout(fed, plan.mask(layer, Site::feed_forward_output)));

@@ -282,7 +282,8 @@ INSTANTIATE_TEST_SUITE_P(
         BadToml{"misspelt_section", "[modle]\nwidth = 3",
                 "c.toml:1: unknown section \"modle\"; did you mean \"model\"?"},
         BadToml{"empty_unknown_section", "\n[qwertz]\n",
-                "c.toml:2: unknown section \"qwertz\"; sections are adapter, corpus, data, features, model, text, training"},
+                "c.toml:2: unknown section \"qwertz\"; sections are adapter, corpus, data, features, model, text, "
+                "training"},
         BadToml{"nameless_section", "[\"\"]\nseed = 1", "c.toml:1: unknown section \"\""},
         BadToml{"nameless_key", "\"\" = 1", "unknown key \"\""},
         BadToml{"nameless_key_in_section", "[model]\n\"\" = 1", "c.toml:2: unknown key \"model.\""},
@@ -349,6 +350,8 @@ INSTANTIATE_TEST_SUITE_P(
                 "c.toml:3: model.width is 128, not a multiple of model.heads, 3"},
         BadToml{"width_does_not_divide", "[model]\nwidth = 130", "c.toml:2: model.width is 130, not a multiple"},
         BadToml{"odd_width", "[model]\nwidth = 9\nheads = 3", "c.toml:2: model.width is 9; it must be even"},
+        BadToml{"distance_both_ways", "[model]\ndistance_bias = true",
+                "c.toml:2: model.distance_bias needs causal attention"},
         BadToml{"short_length", "[corpus]\nmax_length = 17",
                 "c.toml:2: corpus.max_length is 17, but the corpus has sentences of 18"},
         BadToml{"huge_model", "[model]\nwidth = 1048576", "c.toml:2: model.width 1048576"},

@@ -43,6 +43,7 @@ struct AttentionTwin {
       double largest = -INFINITY;
       for (std::size_t j = 0; j < readable; ++j) {
         for (std::size_t c = 0; c < width; ++c) w[j] += exact(q(i, c)) * exact(k(j, c)) * scale;
+        if (site.causal) w[j] -= exact(site.slope) * static_cast<double>(i - j);
         largest = std::max(largest, w[j]);
       }
       double sum = 0.0;
@@ -70,8 +71,9 @@ struct AttentionTwin {
   }
 };
 
-AttentionSite site_of(bool causal, bool dropout) {
+AttentionSite site_of(bool causal, bool dropout, float slope = 0.0f) {
   return {.causal = causal,
+          .slope = slope,
           .dropout = dropout ? DropoutMask(0.3, 1, 2, 3) : DropoutMask(),
           .first_dropout_row = 37,
           .dropout_row_step = 3};
@@ -122,7 +124,7 @@ void check(const AttentionSite& site, std::size_t length, std::size_t width, con
     ASSERT_LT(worst_difference(d_v.view(), at(twin.d_v)), sum_tolerance * 2.0);
     ASSERT_TRUE(weights.guards_intact() && scratch.guards_intact());
     ASSERT_TRUE(d_q.guards_intact() && d_k.guards_intact() && d_v.guards_intact());
-    if (!site.causal || site.dropout.active()) return;
+    if (!site.causal || site.dropout.active() || site.slope > 0.0f) return;
 
     // Without weights that are kept: the same bits.
     GuardedMatrix more_scratch(1, causal_attention_scratch(length, width));
@@ -167,6 +169,17 @@ TEST_P(AttentionTest, HugeScoresDoNotOverflow) {
   for (const std::size_t length : {1, 7, 16, 20}) check(site_of(causal, dropout), length, 8, {}, 30.0);
 }
 
+TEST(Attention, FarTokensAreReadLess) {
+  for (const float slope : {0.003f, 0.5f, 2.0f}) {
+    for (const std::size_t length : {1, 5, 15, 16, 17, 33, 48, 49, 130}) {
+      for (const bool dropout : {false, true}) {
+        check(site_of(true, dropout, slope), length, 8, {.gap = 4}, 1.0);
+        if (HasFatalFailure()) return;
+      }
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Masks, AttentionTest, testing::Combine(testing::Bool(), testing::Bool()),
                          [](const auto& test) {
                            return std::string(std::get<0>(test.param) ? "causal" : "bidirectional") +
@@ -176,7 +189,9 @@ INSTANTIATE_TEST_SUITE_P(Masks, AttentionTest, testing::Combine(testing::Bool(),
 // A token's attention over keys stored in blocks has the bits of the whole sentence's.
 TEST(Attention, OverKeysEqualsForward) {
   constexpr std::size_t kHeads = 3;
+  const std::vector<std::vector<float>> of_heads = {{}, {0.5f, 0.03f, 0.0f}};
   for (const std::size_t length : {1, 2, 7, 8, 9, 16, 17, 40, 48, 65, 260}) {
+    const std::vector<float>& slopes = of_heads[length % 2];
     for (const std::size_t head_width : {1, 4, 7, 16, 32}) {
       const std::size_t width = kHeads * head_width;
       GuardedMatrix q(length, width), k(length, width), v(length, width);
@@ -194,14 +209,14 @@ TEST(Attention, OverKeysEqualsForward) {
         GuardedMatrix whole(length, width);
         for (std::size_t head = 0; head < kHeads; ++head) {
           const auto columns = [&](GuardedMatrix& m) { return m.view().column_range(head * head_width, head_width); };
-          attention_forward(site_of(true, false), columns(q), columns(k), columns(v),
-                            {weights.data(), length, length, stride}, columns(whole), scratch.data());
+          attention_forward(site_of(true, false, slopes.empty() ? 0.0f : slopes[head]), columns(q), columns(k),
+                            columns(v), {weights.data(), length, length, stride}, columns(whole), scratch.data());
         }
         AlignedFloats row_scratch(kHeads * stride);
         for (std::size_t t = 0; t < length; ++t) {
           GuardedMatrix context(1, width);
-          attention_over_keys(q.view().row(t), keys.data(), v.view().row_range(0, t + 1), kHeads, context.data(),
-                              row_scratch.data());
+          attention_over_keys(q.view().row(t), keys.data(), v.view().row_range(0, t + 1), kHeads, slopes,
+                              context.data(), row_scratch.data());
           ASSERT_TRUE(context.guards_intact());
           for (std::size_t i = 0; i < width; ++i) ASSERT_EQ(context(0, i), whole(t, i)) << length << " " << head_width;
         }
@@ -232,7 +247,7 @@ TEST(Attention, OverKeysBackwardEqualsTheTwin) {
         AlignedFloats d_keys(stride * width);
         GuardedMatrix context(1, width), d_q(1, width), d_v(length, width);
         const float* last = q.view().row(length - 1);
-        attention_over_keys(last, keys.data(), v.view(), kHeads, context.data(), weights.data());
+        attention_over_keys(last, keys.data(), v.view(), kHeads, {}, context.data(), weights.data());
         attention_over_keys_backward(last, keys.data(), v.view(), kHeads, context.data(),
                                      d_context.view().row(length - 1), weights.data(), d_q.data(), d_keys.data(),
                                      d_v.view());

@@ -32,6 +32,7 @@ ModelSpec unusual_spec() {
                   .attention = AttentionMask::causal,
                   .norm = NormPlace::pre,
                   .scaled_embedding = true,
+                  .distance_bias = true,
                   .fusion = true,
                   .feature_head = 5,
                   .gate = false,
@@ -149,9 +150,12 @@ TEST(ModelSpec, ReadsWhatWasWritten) {
 
 TEST(ModelSpec, WhatIsLikeThePapersModelIsOfTheFirstVersion) {
   ModelSpec spec = unusual_spec();
-  EXPECT_EQ(nlohmann::json::parse(to_metadata(spec)["spec"])["version"], 2);
+  const auto version = [&] { return nlohmann::json::parse(to_metadata(spec)["spec"])["version"]; };
+  EXPECT_EQ(version(), 3);
+  spec.options.distance_bias = false;
+  EXPECT_EQ(version(), 2);
   spec.options.norm = NormPlace::post;
-  EXPECT_EQ(nlohmann::json::parse(to_metadata(spec)["spec"])["version"], 2);
+  EXPECT_EQ(version(), 2);
   spec.options.scaled_embedding = false;
   const Metadata metadata = to_metadata(spec);
   const nlohmann::json json = nlohmann::json::parse(metadata.at("spec"));
@@ -160,6 +164,7 @@ TEST(ModelSpec, WhatIsLikeThePapersModelIsOfTheFirstVersion) {
   const ModelOptions found = parse_model_spec(metadata, "m").options;
   EXPECT_EQ(found.norm, NormPlace::post);
   EXPECT_FALSE(found.scaled_embedding);
+  EXPECT_FALSE(found.distance_bias);
 }
 
 TEST(ModelSpec, IsThatOfItsModel) {
@@ -201,10 +206,11 @@ TEST(ModelSpec, WhatIsMissingWrongOrUnknownIsRefusedByName) {
     }
     EXPECT_THAT(refusal([&](nlohmann::json& spec) { spec[section]["new\n"] = 1; }), one_line("\"new\\n\""));
   }
-  for (const nlohmann::json& version : {nlohmann::json(3), nlohmann::json("1"), nlohmann::json()}) {
+  for (const nlohmann::json& version : {nlohmann::json(4), nlohmann::json("1"), nlohmann::json()}) {
     EXPECT_THAT(refusal([&](nlohmann::json& spec) { spec["version"] = version; }), one_line("version"));
   }
-  EXPECT_THAT(refusal([](nlohmann::json& spec) { spec["version"] = 1; }), one_line("norm"));
+  EXPECT_THAT(refusal([](nlohmann::json& spec) { spec["version"] = 1; }), one_line("does not know"));
+  EXPECT_THAT(refusal([](nlohmann::json& spec) { spec["version"] = 2; }), one_line("distance_bias"));
   EXPECT_THAT(refusal([](nlohmann::json& spec) { spec = 3; }), one_line("version"));
   EXPECT_THAT(refusal([](nlohmann::json& spec) { spec["more"] = 3; }), one_line("version"));
 }
@@ -226,6 +232,7 @@ TEST(ModelSpec, ValuesThatNoModelCanHaveAreRefused) {
   EXPECT_THAT(model("dropout", 1.0), HasSubstr("dropout"));
   EXPECT_THAT(model("fusion", false), HasSubstr("need fusion"));
   EXPECT_THAT(model("attention", "sideways"), HasSubstr("\"sideways\""));
+  EXPECT_THAT(model("attention", "bidirectional"), HasSubstr("distance_bias needs causal attention"));
   EXPECT_THAT(model("knobs", {"one\ntwo"}), AllOf(HasSubstr("metadata spec"), Not(HasSubstr("\n"))));
   EXPECT_THAT(model("knobs", {"a: probability of x", "a: probability of y"}), HasSubstr("two knobs"));
   EXPECT_THAT(features("bandwidth", 0), HasSubstr("bandwidth"));
