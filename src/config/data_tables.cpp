@@ -57,7 +57,10 @@ constexpr double kWantedTokens = 3.5e6;       // From about that many on, less i
 constexpr std::size_t kMostEpochs = 15;       // More only make it know its texts by heart.
 constexpr double kDropout = 0.1;              // Of what is read more often than usual ...
 constexpr std::size_t kManyEpochs = 6;        // ... up to so often, ...
-constexpr double kDropoutOfManyEpochs = 0.2;  // ... and from there on.
+constexpr double kDropoutOfManyEpochs = 0.2;  // ... and from there on. Long texts learn more in smaller steps instead.
+
+constexpr std::uint64_t kFewBytes = 500'000;  // Less text is learned by heart without the larger dropout, however long.
+constexpr double kLongText = 32.0;            // Tokens; in shorter ones distance makes no difference.
 
 }  // namespace
 
@@ -118,14 +121,20 @@ DataFit fit_for(const DataSize& size, const TrainingOptions& usual, std::size_t 
   DataFit fit{.vocabulary = std::clamp<std::size_t>(size.bytes / kBytesOfPiece, kFewestPieces, kMostPieces),
               .batch = usual.batch,
               .epochs = usual.epochs,
-              .dropout = {}};
+              .dropout = {},
+              .optimizer = OptimizerKind::adamw,
+              .distance_bias = tokens / texts > kLongText};
   if (size.texts < kFewTexts) fit.batch = std::min(fit.batch, kBatchOfFewTexts);
   fit.batch = std::min(fit.batch, std::max(kSmallestBatch, static_cast<std::size_t>(kTokensOfStep / length)));
   const double sequences = std::max(texts, tokens / static_cast<double>(max_length));
   const double by_steps = std::ceil(static_cast<double>(kWantedSteps * fit.batch) / sequences);
   const double wanted = std::max(by_steps, std::ceil(kWantedTokens / tokens));
   fit.epochs = std::max(usual.epochs, static_cast<std::size_t>(std::min(wanted, static_cast<double>(kMostEpochs))));
-  if (fit.epochs > usual.epochs) fit.dropout = fit.epochs > kManyEpochs ? kDropoutOfManyEpochs : kDropout;
+  const bool many = fit.epochs > kManyEpochs;
+  const bool small_steps = many && fit.distance_bias && size.bytes >= kFewBytes;
+  if (small_steps) fit.batch = std::max(kSmallestBatch, fit.batch / 2);
+  if (fit.epochs > usual.epochs) fit.dropout = many && !small_steps ? kDropoutOfManyEpochs : kDropout;
+  if (!many) fit.optimizer = OptimizerKind::muon;
   return fit;
 }
 

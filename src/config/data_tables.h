@@ -38,12 +38,15 @@ DataSize estimated_size(const DataOptions& data);
 // What a training on so much text needs. A step reads about as many tokens whatever the length of the texts. Small
 // files are read more often, and in smaller batches, or nothing would be learned from them; what is read often needs
 // dropout.
-// The less text, the fewer pieces: each has to be seen often enough to be learned.
+// The less text, the fewer pieces: each has to be seen often enough to be learned. Muon learns faster, but what is
+// read often AdamW learns better, in smaller steps. In long texts near words are read first.
 struct DataFit {
   std::size_t vocabulary;  // Of pieces.
   std::size_t batch;
   std::size_t epochs;             // As many as usual, or more.
   std::optional<double> dropout;  // Nothing: as usual.
+  OptimizerKind optimizer;
+  bool distance_bias;
 };
 DataFit fit_for(const DataSize& size, const TrainingOptions& usual, std::size_t max_length);
 

@@ -101,6 +101,9 @@ void fit_to_data(const TrainingRequest& request, Experiment& experiment) {
     experiment.text.tokenizer = TokenizerKind::pieces;
     experiment.text.vocabulary = fit.vocabulary;
   }
+  if (!says(request, "training.optimizer")) experiment.training.optimizer = fit.optimizer;
+  const bool causal = experiment.model.attention == AttentionMask::causal;
+  if (!says(request, "model.distance_bias")) experiment.model.distance_bias = fit.distance_bias && causal;
   if (says(request, "training.epochs") || says(request, "training.steps")) return;
   experiment.training.epochs = fit.epochs;
   if (!says(request, "training.batch")) experiment.training.batch = fit.batch;

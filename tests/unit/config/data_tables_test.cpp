@@ -61,5 +61,17 @@ TEST(DataTables, LongTextsTakeSmallerBatches) {
   EXPECT_EQ(fit_for({.texts = 20'000, .bytes = 900'000'000}, usual, 1024).batch, 8U);
 }
 
+TEST(DataTables, MuchTextIsLearnedFasterAndLongTextsReadWhatIsNear) {
+  const TrainingOptions usual = {.epochs = 3, .batch = 128};
+  EXPECT_EQ(fit_for({.texts = 10'000, .bytes = 1'000'000}, usual, 128).optimizer, OptimizerKind::adamw);
+  EXPECT_EQ(fit_for({.texts = 100'000, .bytes = 5'000'000}, usual, 128).optimizer, OptimizerKind::muon);
+  EXPECT_FALSE(fit_for({.texts = 10'000, .bytes = 1'000'000}, usual, 128).distance_bias);
+  const DataFit long_texts = fit_for({.texts = 2'500, .bytes = 1'000'000}, usual, 128);
+  EXPECT_TRUE(long_texts.distance_bias);
+  EXPECT_EQ(long_texts.batch, 8U);
+  EXPECT_EQ(long_texts.dropout, 0.1);
+  EXPECT_EQ(fit_for({.texts = 1'000, .bytes = 400'000}, usual, 128).dropout, 0.2);
+}
+
 }  // namespace
 }  // namespace semfuse
