@@ -11,6 +11,7 @@
 #include "io/quoted_text.h"
 #include "semfuse/vocabulary.h"
 #include "wire/api_error.h"
+#include "wire/raw_json.h"
 #include "wire/request_fields.h"
 
 namespace semfuse {
@@ -140,7 +141,8 @@ void read_logit_bias(RequestFields& fields, CompletionRequest& request) {
   for (const auto& [key, value] : biases->items()) {
     TokenId id = 0;
     const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), id);
-    if (error != std::errc() || end != key.data() + key.size() || id < 0) {
+    // "005" and "5" would be the same token twice.
+    if (error != std::errc() || end != key.data() + key.size() || id < 0 || std::to_string(id) != key) {
       fields.refuse("logit_bias", fmt::format("{} is no token id", quoted_text(key)));
     }
     if (!value.is_number() || !(std::abs(value.get<double>()) <= kMaxBias)) {
@@ -161,7 +163,7 @@ void read_logprobs(RequestFields& fields, CompletionRequest& request) {
   if (fields.flag("logprobs").value_or(false)) request.logprobs = most.value_or(0);
 }
 
-void read_language(RequestFields& fields, CompletionRequest& request) {
+void read_language(RequestFields& fields, std::string_view body, CompletionRequest& request) {
   request.language.grammar = fields.text("grammar").value_or("");
   auto format = fields.object("response_format");
   if (!format) return;
@@ -171,9 +173,9 @@ void read_language(RequestFields& fields, CompletionRequest& request) {
   } else if (type == "json_schema") {
     auto schema = format->object("json_schema");
     if (!schema) format->refuse("json_schema", "is missing");
-    const nlohmann::json* const rules = schema->find("schema");
-    if (rules == nullptr) schema->refuse("schema", "is missing");
-    request.language.json_schema = rules->dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    if (schema->find("schema") == nullptr) schema->refuse("schema", "is missing");
+    // As it was sent: the grammar keeps the order of properties, and all digits.
+    request.language.json_schema = raw_member(raw_member(raw_member(body, "response_format"), "json_schema"), "schema");
   } else if (type != "text") {
     format->refuse("type", "must be text, json_object or json_schema");
   }
@@ -252,7 +254,7 @@ CompletionRequest parse_completion_request(std::string_view body, bool chat) {
   }
   read_logprobs(fields, request);
   request.echo = fields.flag("echo").value_or(false);
-  read_language(fields, request);
+  read_language(fields, body, request);
   request.knobs = read_knobs(fields);
   request.guidance = fields.number("guidance", 0.0, kMostGuidance).value_or(1.0);
   request.calibrated = fields.flag("calibrated").value_or(true);

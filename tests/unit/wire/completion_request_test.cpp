@@ -48,6 +48,23 @@ TEST(CompletionRequest, ReadsWhatClientsSend) {
   EXPECT_EQ(request.knobs[2].number, 0.7);
 }
 
+TEST(CompletionRequest, KeepsASchemaAsItWasSent) {
+  const std::string schema = R"({"properties":{"zeta":{"const":12345678901234567890123},"alpha":{"const":1.50}}})";
+  const std::string body = R"({"response_format":{"type":"json_schema","json_schema":{"name":"n","schema":)" + schema;
+  EXPECT_EQ(parse_completion_request(body + "}}}", false).language.json_schema, schema);
+}
+
+TEST(CompletionRequest, ATokenHasOneBias) {
+  EXPECT_THAT(refusal(R"({"logit_bias":{"005":1,"5":-1}})"), HasSubstr("logit_bias|"));
+  EXPECT_THAT(refusal(R"({"logit_bias":{"-0":1}})"), HasSubstr("logit_bias|"));
+}
+
+TEST(CompletionRequest, MessagesRepeatNoLongText) {
+  const ApiError error(400, std::string(1 << 20, 'a') + "\xc3\xa9; lower it");
+  EXPECT_LT(error.json().dump().size(), 1200U);
+  EXPECT_THAT(error.json().dump(), HasSubstr("; lower it"));
+}
+
 TEST(CompletionRequest, TakesNullForAbsent) {
   const CompletionRequest request = parse_completion_request(
       R"({"prompt":null,"seed":null,"logprobs":null,"max_tokens":null,"stop":null,"knobs":null,"grammar":null,
