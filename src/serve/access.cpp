@@ -79,8 +79,10 @@ void Access::check_key(const HttpRequest& request) const {
 
 HttpHeaders Access::cors_headers(const HttpRequest& request) const {
   const std::string_view origin = request.header("origin");
-  if (origin.empty() || !is_allowed(origin)) return {};
-  return {{"Access-Control-Allow-Origin", std::string(origin)}, {"Vary", "Origin"}};
+  if (options_.origins.empty()) return {};
+  HttpHeaders headers = {{"Vary", "Origin"}};  // Of every answer: who keeps one for all would give it to another page.
+  if (!origin.empty() && is_allowed(origin)) headers.emplace_back("Access-Control-Allow-Origin", origin);
+  return headers;
 }
 
 void check_origin_name(std::string_view origin) {

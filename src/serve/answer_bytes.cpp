@@ -12,7 +12,7 @@ namespace semfuse {
 namespace {
 
 std::string_view reason_of(unsigned status) {
-  static constexpr std::array<std::pair<unsigned, std::string_view>, 14> kReasons = {
+  static constexpr std::array<std::pair<unsigned, std::string_view>, 15> kReasons = {
       {{200, "OK"},
        {204, "No Content"},
        {400, "Bad Request"},
@@ -25,6 +25,7 @@ std::string_view reason_of(unsigned status) {
        {429, "Too Many Requests"},
        {431, "Request Header Fields Too Large"},
        {500, "Internal Server Error"},
+       {501, "Not Implemented"},
        {503, "Service Unavailable"},
        {504, "Gateway Timeout"}}};
   const auto found = std::ranges::find(kReasons, status, [](const auto& reason) { return reason.first; });

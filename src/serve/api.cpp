@@ -10,6 +10,7 @@
 #include "io/quoted_text.h"
 #include "model/model_access.h"
 #include "semfuse/vocabulary.h"
+#include "serve/error_answer.h"
 #include "serve/grammar_check.h"
 #include "serve/page_files.h"
 #include "wire/api_error.h"
@@ -19,6 +20,8 @@ namespace semfuse {
 namespace {
 
 constexpr std::size_t kMostTasks = 64;
+constexpr std::size_t kShortBody = 4096;          // A text in it is read at once.
+constexpr std::size_t kMostFeatureTokens = 4096;  // Each has a row of numbers in the answer.
 
 // Adds to every answer what it needs, and sees what becomes of it.
 class SeenExchange : public HttpExchange {
@@ -74,7 +77,9 @@ void check_body(const HttpRequest& request) {
   const std::string type = lower_case(request.header("content-type"));
   const std::string encoding = lower_case(request.header("content-encoding"));
   const std::size_t charset = type.find("charset=");
-  const bool is_json = type.substr(0, type.find(';')) == "application/json";
+  std::string_view kind = std::string_view(type).substr(0, type.find(';'));
+  kind = kind.substr(0, kind.find_last_not_of(" \t") + 1);
+  const bool is_json = kind == "application/json";
   const bool is_utf8 = charset == type.npos || type.find("utf-8", charset) != type.npos;
   if (!is_json || !is_utf8) throw ApiError(415, "the body must be JSON in UTF-8, with Content-Type: application/json");
   if (!encoding.empty() && encoding != "identity") throw ApiError(415, "the body must not be packed");
@@ -94,6 +99,12 @@ std::string_view after_completions(std::string_view path) {
 
 bool is_model(std::string_view path) {
   return path.starts_with(kModel) && path.size() > kModel.size();
+}
+
+bool is_of_text(std::string_view path) {
+  static constexpr std::array<std::string_view, 5> kPaths = {"/v1/tokenize", "/tokenize", "/v1/detokenize",
+                                                             "/detokenize", "/v1/features"};
+  return std::ranges::find(kPaths, path) != kPaths.end();
 }
 
 // "POST"; empty if there is nothing at the path.
@@ -130,19 +141,12 @@ Api::Api(ModelRegistry& models, ApiOptions options)
     : models_(models),
       options_(std::move(options)),
       access_(options_.access),
-      later_(std::make_unique<TaskQueue>(kMostTasks)) {}
+      later_(std::make_unique<LateAnswers>(kMostTasks)) {}
 
 Api::~Api() {
   later_.reset();
   for (const auto& completion : completions()) completion->cancel();
   models_.wait();
-}
-
-HttpAnswer Api::error_answer(const ApiError& error) {
-  HttpAnswer answer{.status = error.status(), .body = error.json().dump()};
-  if (error.status() == 429 || error.status() == 503) answer.headers.emplace_back("Retry-After", "1");
-  if (error.status() == 401) answer.headers.emplace_back("WWW-Authenticate", "Bearer");
-  return answer;
 }
 
 void Api::handle(const HttpRequest& request, const std::shared_ptr<HttpExchange>& plain) {
@@ -151,11 +155,13 @@ void Api::handle(const HttpRequest& request, const std::shared_ptr<HttpExchange>
   headers.emplace_back("Referrer-Policy", "no-referrer");
   std::function<void(unsigned)> log;
   if (options_.log) {
-    log = [this, record = ApiOptions::Record{.client = request.client, .method = request.method, .path = request.path},
+    // Of its own: a connection may outlive what answers.
+    log = [tell = options_.log,
+           record = ApiOptions::Record{.client = request.client, .method = request.method, .path = request.path},
            began = std::chrono::steady_clock::now()](unsigned status) mutable {
       record.status = status;
       record.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
-      options_.log(record);
+      tell(record);
     };
   }
   const auto exchange = std::make_shared<SeenExchange>(plain, std::move(headers), metrics_, std::move(log));
@@ -171,17 +177,18 @@ void Api::handle(const HttpRequest& request, const std::shared_ptr<HttpExchange>
                                   {"Access-Control-Max-Age", "600"}}});
       return;
     }
-    if (begin_completion(request, exchange) || begin_grammar_check(request, exchange)) return;
+    if (begin_completion(request, exchange) || begin_grammar_check(request, exchange) ||
+        begin_long_text(request, exchange)) {
+      return;
+    }
     exchange->send(answer(request));
   } catch (const ApiError& error) {
     if (error.status() == 401 || error.status() == 429) metrics_.count_refused(error.status() == 429);
     HttpAnswer refused = error_answer(error);
     if (error.status() == 405) refused.headers.emplace_back("Allow", methods_of(request.path));
     exchange->send(std::move(refused));
-  } catch (const Error& error) {
-    exchange->send(error_answer(ApiError(400, error.what())));
-  } catch (const std::exception&) {
-    exchange->send(error_answer(ApiError(500, "the server failed; try again")));
+  } catch (...) {
+    exchange->send(error_answer(std::current_exception()));
   }
 }
 
@@ -256,7 +263,7 @@ bool Api::begin_completion(const HttpRequest& http, const std::shared_ptr<HttpEx
   std::shared_ptr<Completion> completion;
   try {
     completion = std::make_shared<Completion>(random_id(chat ? "chatcmpl-" : "cmpl-"), std::move(request), model,
-                                              exchange, metrics_, Completion::Clock::now() + options_.timeout, release);
+                                              exchange, metrics_, deadline(), release);
   } catch (...) {
     num_texts_ -= texts;
     throw;
@@ -265,34 +272,23 @@ bool Api::begin_completion(const HttpRequest& http, const std::shared_ptr<HttpEx
     const std::lock_guard lock(mutex_);
     completions_.emplace(completion->id(), completion);
   }
-  const auto start = [completion, release](std::shared_ptr<const CompiledGrammar> grammar) {
-    try {
-      completion->start(std::move(grammar));
-    } catch (...) {
-      release(*completion);
-      throw;
+  completion->watch_client();
+  try {
+    auto known = language.empty() ? nullptr : model->known_grammar(language);
+    if ((language.empty() || known) && !completion->takes_long()) {
+      completion->start(std::move(known));
+    } else {
+      later_->add_task([completion, model, language, exchange] {
+        if (!completion->is_wanted()) return;
+        try {
+          completion->start(language.empty() ? nullptr : model->grammar(language));
+        } catch (...) {
+          if (completion->abandon()) exchange->send(error_answer(std::current_exception()));
+        }
+      });
     }
-  };
-  auto known = language.empty() ? nullptr : model->known_grammar(language);
-  if ((language.empty() || known) && !completion->takes_long()) {
-    start(std::move(known));
-  } else {
-    const auto compile = [start, release, completion, model, language, exchange] {
-      std::shared_ptr<const CompiledGrammar> grammar;
-      try {
-        if (!language.empty()) grammar = model->grammar(language);
-      } catch (const std::exception&) {
-        release(*completion);
-        throw;
-      }
-      start(std::move(grammar));
-    };
-    try {
-      do_later(exchange, compile);
-    } catch (...) {
-      release(*completion);
-      throw;
-    }
+  } catch (...) {
+    if (completion->abandon()) throw;
   }
   return true;
 }
@@ -303,23 +299,17 @@ bool Api::begin_grammar_check(const HttpRequest& request, const std::shared_ptr<
   check_body(request);
   const GrammarRequest wanted = parse_grammar_request(request.body);
   const std::shared_ptr<ServedModel> model = models_.find(wanted.model);
-  do_later(exchange, [exchange, wanted, model] { exchange->send({.body = check_grammar(*model, wanted).dump()}); });
+  later_->add(exchange, deadline(),
+              [wanted, model] { return HttpAnswer{.body = check_grammar(*model, wanted).dump()}; });
   return true;
 }
 
-void Api::do_later(const std::shared_ptr<HttpExchange>& exchange, std::function<void()> task) {
-  const bool added = later_->add([exchange, task = std::move(task)] {
-    try {
-      task();
-    } catch (const ApiError& error) {
-      exchange->send(error_answer(error));
-    } catch (const Error& error) {
-      exchange->send(error_answer(ApiError(400, error.what())));
-    } catch (const std::exception&) {
-      exchange->send(error_answer(ApiError(500, "the server failed; try again")));
-    }
-  });
-  if (!added) throw ApiError(429, "the server has as many grammars to read as it may; try again", "", "queue_full");
+bool Api::begin_long_text(const HttpRequest& request, const std::shared_ptr<HttpExchange>& exchange) {
+  const bool is_long = request.body.size() > kShortBody;
+  if (!is_long || request.method != "POST" || !is_of_text(request.path)) return false;
+  access_.check_key(request);
+  later_->add(exchange, deadline(), [this, request] { return answer_post(request); });
+  return true;
 }
 
 std::shared_ptr<Completion> Api::find_completion(std::string_view id) const {
@@ -380,6 +370,12 @@ Json Api::features(const std::string& body) const {
   const TextRequest request = parse_text_request(body);
   const std::shared_ptr<ServedModel> model = models_.find(request.model);
   const std::vector<TokenId> ids = encoded(*model, request.text);
+  if (ids.size() > kMostFeatureTokens) {
+    throw ApiError(400,
+                   fmt::format("text: has {} tokens, and features are shown of at most {}; send a part of it",
+                               ids.size(), kMostFeatureTokens),
+                   "text");
+  }
   const TokenFeatures& known = ModelAccess::features(model->model());
   const FeatureMatrix rows = known.text_rows(ids);
   Json tokens = Json::array();
@@ -393,7 +389,7 @@ Json Api::features(const std::string& body) const {
 
 std::string Api::metrics_text() const {
   Metrics::Now now{.connections = num_connections_};
-  for (const auto& model : models_.all()) {
+  for (const auto& model : models_.used()) {
     const GenerationSession::Load load = model->session().load();
     now.running += load.running;
     now.waiting += load.waiting;
@@ -415,6 +411,10 @@ std::size_t Api::num_completions() const {
   return completions_.size();
 }
 
+bool Api::is_idle() const {
+  return num_completions() == 0 && later_->is_idle();
+}
+
 void Api::tick(std::size_t num_connections) {
   num_connections_ = num_connections;
   const auto now = Completion::Clock::now();
@@ -422,12 +422,14 @@ void Api::tick(std::size_t num_connections) {
   for (const auto& completion : completions()) {
     if (completion->deadline() < now) completion->fail(late);
   }
+  later_->fail(now, ApiError(504, "the answer was not there in time; ask for less, or later", "", "timeout"));
   models_.forget_unused();
 }
 
 void Api::end_completions() {
   const ApiError ending(503, "the server is ending; ask again when it is back", "", "ending");
   for (const auto& completion : completions()) completion->fail(ending);
+  later_->fail(LateAnswers::Clock::time_point::max(), ending);
 }
 
 }  // namespace semfuse

@@ -14,9 +14,9 @@
 #include "serve/access.h"
 #include "serve/completion.h"
 #include "serve/http_exchange.h"
+#include "serve/late_answers.h"
 #include "serve/metrics.h"
 #include "serve/model_registry.h"
-#include "serve/task_queue.h"
 
 namespace semfuse {
 
@@ -49,6 +49,7 @@ class Api {
 
   // Requests that are being answered.
   std::size_t num_completions() const;
+  bool is_idle() const;  // No request is being answered, nor anything done for one that was.
   // Ends them where they are: the server cannot wait any longer.
   void end_completions();
 
@@ -59,7 +60,8 @@ class Api {
   // True if it is one of these paths, which are answered later.
   bool begin_completion(const HttpRequest& request, const std::shared_ptr<HttpExchange>& exchange);
   bool begin_grammar_check(const HttpRequest& request, const std::shared_ptr<HttpExchange>& exchange);
-  void do_later(const std::shared_ptr<HttpExchange>& exchange, std::function<void()> task);
+  bool begin_long_text(const HttpRequest& request, const std::shared_ptr<HttpExchange>& exchange);
+  LateAnswers::Clock::time_point deadline() const { return LateAnswers::Clock::now() + options_.timeout; }
   std::shared_ptr<Completion> find_completion(std::string_view id) const;
   std::vector<std::shared_ptr<Completion>> completions() const;
   HttpAnswer change_knobs(std::string_view id, const std::string& body);
@@ -68,7 +70,6 @@ class Api {
   Json tokenize(const std::string& body) const;
   Json detokenize(const std::string& body) const;
   std::string metrics_text() const;
-  static HttpAnswer error_answer(const ApiError& error);
 
   ModelRegistry& models_;
   const ApiOptions options_;
@@ -78,7 +79,7 @@ class Api {
   std::atomic<std::size_t> num_connections_ = 0;
   mutable std::mutex mutex_;
   std::map<std::string, std::weak_ptr<Completion>, std::less<>> completions_;
-  std::unique_ptr<TaskQueue> later_;
+  std::unique_ptr<LateAnswers> later_;
 };
 
 }  // namespace semfuse

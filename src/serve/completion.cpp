@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "model/model_access.h"
+#include "serve/error_answer.h"
 #include "serve/request_rules.h"
 
 namespace semfuse {
@@ -27,7 +28,37 @@ double log_of(double probability) {
   return std::max(std::log(probability), kLeastLogprob);
 }
 
+constexpr std::size_t kLongPrompts = std::size_t{64} << 10;  // Bytes that are too many to be read at once.
+
+bool continues_character(char c) {
+  return (static_cast<unsigned char>(c) & 0xC0) == 0x80;
+}
+
 }  // namespace
+
+void Completion::Choice::place(TokenLogprob& logprob, std::string_view bytes) const {
+  const bool within = !bytes.empty() && continues_character(bytes.front()) && characters > 0;
+  logprob.offset = offset;
+  logprob.character = within ? characters - 1 : characters;
+}
+
+void Completion::Choice::advance(std::string_view bytes) {
+  offset += bytes.size();
+  characters += static_cast<std::size_t>(std::ranges::count_if(bytes, [](char c) { return !continues_character(c); }));
+}
+
+void Completion::Choice::drop_stopped_logprobs() {
+  if (!stopped) return;
+  const std::size_t end = echoed.size() + text.text().size();
+  std::erase_if(logprobs, [&](const TokenLogprob& each) { return each.offset >= end; });
+}
+
+std::vector<TokenLogprob> Completion::Choice::take_logprobs(std::size_t end) {
+  const auto rest = std::ranges::find_if(logprobs, [&](const TokenLogprob& each) { return each.offset >= end; });
+  std::vector<TokenLogprob> taken(std::make_move_iterator(logprobs.begin()), std::make_move_iterator(rest));
+  logprobs.erase(logprobs.begin(), rest);
+  return taken;
+}
 
 Completion::Completion(std::string id, CompletionRequest request, std::shared_ptr<ServedModel> model,
                        std::shared_ptr<HttpExchange> exchange, Metrics& metrics, Clock::time_point deadline,
@@ -51,13 +82,29 @@ Completion::Completion(std::string id, CompletionRequest request, std::shared_pt
   }
 }
 
-std::size_t Completion::count_tokens(const CompletionRequest::Prompt& prompt) const {
-  if (!prompt.ids.empty()) return prompt.ids.size();
-  try {
-    return model_->model().encode(prompt.text).size();
-  } catch (const Error&) {  // The generator says what is wrong with it, and with which word.
-    return 0;
+bool Completion::takes_long() const {
+  std::size_t bytes = 0;
+  for (const CompletionRequest::Prompt& prompt : request_.prompts) bytes += prompt.text.size();
+  return (request_.echo && request_.logprobs) || bytes > kLongPrompts;
+}
+
+std::vector<TokenId> Completion::ids_of(const CompletionRequest::Prompt& prompt) const {
+  const LanguageModel& model = model_->model();
+  if (prompt.ids.empty()) {
+    try {
+      return model.encode(prompt.text);
+    } catch (const Error& error) {
+      throw ApiError(400, fmt::format("prompt: {}", error.what()), "prompt");
+    }
   }
+  const auto num_ids = static_cast<TokenId>(model.vocabulary().size());
+  for (const TokenId id : prompt.ids) {
+    if (id > Vocabulary::kEos && id < num_ids) continue;
+    throw ApiError(
+        400, fmt::format("prompt: {} is no token of text; ids are {} to {}", id, Vocabulary::kEos + 1, num_ids - 1),
+        "prompt");
+  }
+  return prompt.ids;
 }
 
 GenerationRequest Completion::generation_request(const CompletionRequest::Prompt& prompt, std::size_t prompt_tokens,
@@ -112,27 +159,22 @@ void Completion::start(std::shared_ptr<const CompiledGrammar> grammar) {
   if (!request_.logit_bias.empty()) rules_.push_back(std::make_shared<BiasRule>(request_.logit_bias));
   if (request_.min_p > 0.0) rules_.push_back(std::make_shared<MinPRule>(request_.min_p));
   std::vector<GenerationRequest> requests;
+  std::vector<std::vector<TokenId>> prompts;
   std::size_t prompt_tokens = 0;
   for (const CompletionRequest::Prompt& prompt : request_.prompts) {
-    const std::size_t num_tokens = count_tokens(prompt);
-    prompt_tokens += num_tokens;
-    for (std::size_t k = 0; k < request_.n; ++k) requests.push_back(generation_request(prompt, num_tokens, k));
+    const std::vector<TokenId>& ids = prompts.emplace_back(ids_of(prompt));
+    prompt_tokens += ids.size();
+    for (std::size_t k = 0; k < request_.n; ++k) requests.push_back(generation_request(prompt, ids.size(), k));
   }
-  for (std::size_t i = 0; i < requests.size(); ++i) {
-    begin_choice(*choices_[i], requests[i], request_.prompts[i / request_.n].with_bos);
+  for (std::size_t p = 0; p < prompts.size(); ++p) {
+    if (!is_wanted()) return;
+    std::vector<TokenLogprob> logprobs;
+    if (request_.echo && request_.logprobs) logprobs = scored(prompts[p], request_.prompts[p].with_bos);
+    for (std::size_t k = 0; k < request_.n; ++k) begin_choice(*choices_[p * request_.n + k], prompts[p], logprobs);
   }
-  exchange_->on_gone([weak = weak_from_this()] {
-    const std::shared_ptr<Completion> self = weak.lock();
-    if (!self) return;
-    {
-      const std::lock_guard lock(self->mutex_);
-      if (self->over_) return;
-      self->over_ = true;
-    }
-    self->metrics_.count_disconnect();
-    self->cancel_texts();
-  });
   const std::lock_guard lock(mutex_);
+  if (over_ || failed_) return;
+  submitted_ = true;
   num_left_ = requests.size();
   prompt_tokens_ = prompt_tokens;
   for (std::size_t i = 0; i < requests.size(); ++i) {
@@ -144,25 +186,42 @@ void Completion::start(std::shared_ptr<const CompiledGrammar> grammar) {
   }
 }
 
-void Completion::begin_choice(Choice& choice, const GenerationRequest& request, bool with_bos) {
-  const LanguageModel& model = model_->model();
-  std::vector<TokenId> ids = request.prompt_ids;
-  if (ids.empty() && !request.prompt.empty()) {
-    try {
-      ids = model.encode(request.prompt);
-    } catch (const Error&) {
-      return;  // The text will fail.
+void Completion::watch_client() {
+  exchange_->on_gone([weak = weak_from_this()] {
+    const std::shared_ptr<Completion> self = weak.lock();
+    if (!self) return;
+    {
+      const std::lock_guard lock(self->mutex_);
+      if (self->over_) return;
+      self->over_ = true;
+      if (!self->submitted_) self->finish();
     }
-  }
-  const bool known =
-      std::ranges::all_of(ids, [&](TokenId id) { return static_cast<std::size_t>(id) < model.vocabulary().size(); });
-  if (!known) return;
-  const std::string prompt = model.decode(ids);
+    self->metrics_.count_disconnect();
+    self->cancel_texts();
+  });
+}
+
+bool Completion::is_wanted() {
+  const std::lock_guard lock(mutex_);
+  return !over_ && !failed_ && Clock::now() < deadline_;
+}
+
+bool Completion::abandon() {
+  const std::lock_guard lock(mutex_);
+  if (over_ || failed_) return false;
+  over_ = true;
+  finish();
+  return true;
+}
+
+void Completion::begin_choice(Choice& choice, const std::vector<TokenId>& ids,
+                              const std::vector<TokenLogprob>& scored) const {
+  const LanguageModel& model = model_->model();
   choice.has_bytes = !ids.empty();
   if (request_.echo) {
-    if (request_.logprobs) score_prompt(choice, ids, with_bos);
-    choice.offset = prompt.size();
-    choice.echoed = prompt;
+    choice.echoed = model.decode(ids);
+    choice.echoed_logprobs = scored;
+    choice.advance(choice.echoed);
   }
   if (request_.explain && model.options().fusion && ModelAccess::features(model).size() > 0) {
     choice.ids = ids;
@@ -173,25 +232,34 @@ void Completion::begin_choice(Choice& choice, const GenerationRequest& request, 
   }
 }
 
-void Completion::score_prompt(Choice& choice, const std::vector<TokenId>& ids, bool with_bos) {
+std::vector<TokenLogprob> Completion::scored(const std::vector<TokenId>& ids, bool with_bos) {
   const std::vector<TokenScore> scores = model_->scores(ids, knobs_, *request_.logprobs);
   const auto text_of = [&](TokenId id, bool first) -> std::string {
     return id == Vocabulary::kEos ? "<eos>" : model_->surface(id, first);
   };
+  std::vector<TokenLogprob> logprobs;
   // What has nothing before it has no probability: <bos>, or the first token where that was not sent.
-  if (with_bos) choice.logprobs.push_back({.token = "<bos>", .logprob = std::nullopt, .offset = 0});
+  if (with_bos) logprobs.push_back({.token = "<bos>", .logprob = std::nullopt, .offset = 0});
+  Choice text({});
   for (std::size_t i = 0; i < ids.size(); ++i) {
-    TokenLogprob logprob{.token = text_of(ids[i], i == 0), .logprob = std::nullopt, .offset = choice.offset};
+    TokenLogprob logprob{.token = text_of(ids[i], i == 0), .logprob = std::nullopt};
     if (i > 0 || with_bos) logprob.logprob = std::max(scores[i].log_probability, kLeastLogprob);
     for (const TokenProbability& each : scores[i].top) {
       logprob.top.emplace_back(text_of(each.id, i == 0), log_of(each.probability));
     }
-    choice.offset += logprob.token.size();
-    choice.logprobs.push_back(std::move(logprob));
+    text.place(logprob, logprob.token);
+    text.advance(logprob.token);
+    logprobs.push_back(std::move(logprob));
   }
+  return logprobs;
 }
 
-Json Completion::explanation(Choice& choice, const GeneratedToken& token, const std::string& bytes) const {
+std::string Completion::surface_of(const std::string& word, bool first) const {
+  const auto id = model_->model().vocabulary().find(word);
+  return id && *id != Vocabulary::kEos ? model_->surface(*id, first) : word;
+}
+
+Json Completion::explanation(Choice& choice, const GeneratedToken& token, const std::string& bytes, bool first) const {
   const TokenExplanation& e = *token.explanation;
   Json features = Json::object();
   const LanguageModel& model = model_->model();
@@ -212,7 +280,8 @@ Json Completion::explanation(Choice& choice, const GeneratedToken& token, const 
   }
   Json runners = Json::array();
   for (const TokenExplanation::Choice& each : e.final_choices) {
-    if (each.word != token.word) runners.push_back({{"token", each.word}, {"probability", each.probability}});
+    if (model.vocabulary().find(each.word) == token.id) continue;
+    runners.push_back({{"token", shown_token(surface_of(each.word, first))}, {"probability", each.probability}});
   }
   Json json = {{"token", bytes},
                {"features", std::move(features)},
@@ -228,13 +297,14 @@ Json Completion::explanation(Choice& choice, const GeneratedToken& token, const 
   return json;
 }
 
-TokenLogprob Completion::logprob_of(const Choice& choice, const GeneratedToken& token, const std::string& bytes) const {
-  TokenLogprob logprob{
-      .token = bytes, .logprob = std::max(token.log_probability, kLeastLogprob), .offset = choice.offset};
+TokenLogprob Completion::logprob_of(const Choice& choice, const GeneratedToken& token, const std::string& bytes,
+                                    bool first) const {
+  TokenLogprob logprob{.token = bytes, .logprob = std::max(token.log_probability, kLeastLogprob)};
+  choice.place(logprob, bytes);
   if (!token.explanation) return logprob;
   for (const TokenExplanation::Choice& each : token.explanation->final_choices) {
     if (logprob.top.size() == *request_.logprobs) break;
-    logprob.top.emplace_back(each.word, log_of(each.probability));
+    logprob.top.emplace_back(surface_of(each.word, first), log_of(each.probability));
   }
   return logprob;
 }
@@ -250,32 +320,29 @@ bool Completion::on_token(std::size_t index, const GeneratedToken& token) {
   if (token.id == Vocabulary::kEos) {
     // Who asks what a prompt is worth takes what was drawn after it off the end of the list, so there must be
     // something.
-    if (!request_.echo || !request_.logprobs) return true;
-    TokenLogprob logprob = logprob_of(choice, token, "<eos>");
-    if (request_.stream) {
-      send_piece(index, "", &logprob, nullptr);
-    } else {
-      choice.logprobs.push_back(std::move(logprob));
+    if (request_.echo && request_.logprobs) {
+      choice.logprobs.push_back(logprob_of(choice, token, "<eos>", !choice.has_bytes));
     }
     return true;
   }
   ++choice.completion_tokens;
-  const std::string& bytes = model_->surface(token.id, !choice.has_bytes);
+  const bool first = !choice.has_bytes;
+  const std::string& bytes = model_->surface(token.id, first);
   choice.has_bytes = true;
-  std::optional<TokenLogprob> logprob;
-  if (request_.logprobs) logprob = logprob_of(choice, token, bytes);
-  choice.offset += bytes.size();
+  if (request_.logprobs) choice.logprobs.push_back(logprob_of(choice, token, bytes, first));
+  choice.advance(bytes);
   Json explained;
-  if (request_.explain) explained = explanation(choice, token, bytes);
+  if (request_.explain) explained = explanation(choice, token, bytes, first);
   choice.stopped = !choice.text.append(bytes);
-  if (request_.stream) {
-    const std::string piece = choice.text.take();
-    if (!piece.empty() || request_.explain || logprob) {
-      send_piece(index, piece, logprob ? &*logprob : nullptr, request_.explain ? &explained : nullptr);
-    }
-  } else {
-    if (logprob) choice.logprobs.push_back(std::move(*logprob));
+  if (!request_.stream) {
     if (request_.explain) choice.explanations.push_back(std::move(explained));
+    return !choice.stopped;
+  }
+  const std::string piece = choice.text.take();
+  // A stop text may still take back what is not shown.
+  const std::vector<TokenLogprob> logprobs = choice.take_logprobs(choice.echoed.size() + choice.text.num_taken());
+  if (!piece.empty() || request_.explain || !logprobs.empty()) {
+    send_piece(index, piece, logprobs, request_.explain ? &explained : nullptr);
   }
   return !choice.stopped;
 }
@@ -288,10 +355,8 @@ void Completion::on_text_end(std::size_t index, const Generation& generation) {
   metrics_.count_tokens(generation.prompt_tokens, choice.completion_tokens);
   --num_left_;
   if (generation.error && !failed_ && !over_) {
-    const bool of_prompt = generation.error->starts_with("prompt:");
-    const ApiError error(400, *generation.error, of_prompt ? "prompt" : "");
     failed_ = true;
-    send_error(error);
+    send_error(text_error(*generation.error));
   }
   if (failed_ || over_) {
     if (num_left_ == 0) return finish();
@@ -299,13 +364,17 @@ void Completion::on_text_end(std::size_t index, const Generation& generation) {
     return cancel_texts();
   }
   choice.text.finish();
+  choice.drop_stopped_logprobs();
   const bool out_of_tokens = generation.finish == Generation::Finish::out_of_tokens;
   Json last = Json::object();
   if (!model_->knobs().empty()) last["realised"] = model_->realised(generation.text);
   if (request_.stream) {
     begin_stream();
     sending_.clear();
-    events_.add_piece(sending_, index, choice.text.take(), out_of_tokens ? "length" : "stop", nullptr, &last);
+    std::optional<Json> logprobs;
+    if (!choice.logprobs.empty()) logprobs = logprobs_json(head_.chat, choice.logprobs);
+    events_.add_piece(sending_, index, choice.text.take(), out_of_tokens ? "length" : "stop",
+                      logprobs ? &*logprobs : nullptr, &last);
     if (num_left_ > 0) return exchange_->write(sending_);
     if (request_.include_usage) sending_ += events_.usage(usage());
     sending_ += CompletionEvents::done();
@@ -327,20 +396,20 @@ void Completion::begin_stream() {
   for (std::size_t i = 0; i < choices_.size(); ++i) {
     if (head_.chat) exchange_->write(events_.role(i));
     if (!request_.echo || choices_[i]->echoed.empty()) continue;
-    const Json logprobs = logprobs_json(head_.chat, choices_[i]->logprobs);
+    const Json logprobs = logprobs_json(head_.chat, choices_[i]->echoed_logprobs);
     sending_.clear();
     events_.add_piece(sending_, i, choices_[i]->echoed, "", request_.logprobs ? &logprobs : nullptr, nullptr);
     exchange_->write(sending_);
   }
 }
 
-void Completion::send_piece(std::size_t index, std::string_view text, const TokenLogprob* logprob,
+void Completion::send_piece(std::size_t index, std::string_view text, const std::vector<TokenLogprob>& logprobs,
                             const Json* semfuse) {
   begin_stream();
-  std::optional<Json> logprobs;
-  if (logprob != nullptr) logprobs = logprobs_json(head_.chat, {*logprob});
+  std::optional<Json> json;
+  if (!logprobs.empty()) json = logprobs_json(head_.chat, logprobs);
   sending_.clear();
-  events_.add_piece(sending_, index, text, "", logprobs ? &*logprobs : nullptr, semfuse);
+  events_.add_piece(sending_, index, text, "", json ? &*json : nullptr, semfuse);
   exchange_->write(sending_);
 }
 
@@ -348,7 +417,7 @@ void Completion::send_error(const ApiError& error) {
   if (streaming_) {
     exchange_->end(CompletionEvents::error(error.json()));
   } else {
-    exchange_->send({.status = error.status(), .body = error.json().dump()});
+    exchange_->send(error_answer(error));
   }
 }
 
@@ -362,11 +431,13 @@ void Completion::send_whole() {
   std::vector<CompletionChoice> list;
   for (std::size_t i = 0; i < choices_.size(); ++i) {
     Choice& choice = *choices_[i];
+    std::vector<TokenLogprob> logprobs = std::move(choice.echoed_logprobs);
+    std::ranges::move(choice.logprobs, std::back_inserter(logprobs));
     list.push_back({.index = i,
                     .text = choice.echoed + choice.text.text(),
                     .finish_reason = choice.finish == Generation::Finish::out_of_tokens ? "length" : "stop",
                     .with_logprobs = request_.logprobs.has_value(),
-                    .logprobs = std::move(choice.logprobs),
+                    .logprobs = std::move(logprobs),
                     .semfuse = std::move(choice.explanations)});
   }
   exchange_->send({.body = completion_json(head_, list, usage()).dump()});
@@ -412,6 +483,7 @@ void Completion::fail(const ApiError& error) {
     if (failed_ || over_) return;
     failed_ = true;
     send_error(error);
+    if (!submitted_) finish();
   }
   cancel_texts();
 }

@@ -27,7 +27,7 @@ class Completion : public std::enable_shared_from_this<Completion> {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // `on_end` is told once, when the answer is complete or the client gone, with the number of its texts.
+  // `on_end` is told once, when nothing of it is written any more, nor will be.
   Completion(std::string id, CompletionRequest request, std::shared_ptr<ServedModel> model,
              std::shared_ptr<HttpExchange> exchange, Metrics& metrics, Clock::time_point deadline,
              std::function<void(const Completion&)> on_end);
@@ -38,9 +38,16 @@ class Completion : public std::enable_shared_from_this<Completion> {
   const std::shared_ptr<ServedModel>& model() const { return model_; }
 
   // Whether start() may take long even if the grammar is there.
-  bool takes_long() const { return request_.echo && request_.logprobs; }
-  // Submits its texts. Throws ApiError for what the model does not take; nothing has begun then.
+  bool takes_long() const;
+  // To be called first: from then on a client that goes away ends it.
+  void watch_client();
+  // Neither answered nor its client gone, and in time.
+  bool is_wanted();
+  // Submits its texts, unless it is not wanted any more. Throws ApiError for what the model does not take; nothing has
+  // begun then.
   void start(std::shared_ptr<const CompiledGrammar> grammar);
+  // Of one whose start() threw, or that is never to start. False if it has been answered, or nobody waits for it.
+  bool abandon();
 
   // From each text's next token on. Throws ApiError.
   void set_knobs(const std::vector<KnobSetting>& knobs, std::optional<double> guidance);
@@ -55,10 +62,12 @@ class Completion : public std::enable_shared_from_this<Completion> {
 
     std::optional<GenerationSession::Ticket> ticket = {};
     StopText text;
-    bool stopped = false;    // By a stop text.
-    bool has_bytes = false;  // Its text, the prompt included, has some.
-    std::size_t offset = 0;  // Bytes of the text before the next token.
-    std::vector<TokenLogprob> logprobs = {};
+    bool stopped = false;        // By a stop text.
+    bool has_bytes = false;      // Its text, the prompt included, has some.
+    std::size_t offset = 0;      // Bytes of the text before the next token,
+    std::size_t characters = 0;  // and characters that begin there.
+    std::vector<TokenLogprob> echoed_logprobs = {};
+    std::vector<TokenLogprob> logprobs = {};  // Of a stream those that have not been sent.
     std::optional<TokenCursor> features = {};
     std::vector<TokenId> ids = {};  // If features look ahead.
     bool ended = false;
@@ -66,25 +75,38 @@ class Completion : public std::enable_shared_from_this<Completion> {
     std::size_t completion_tokens = 0;
     Json explanations = {};   // Of its tokens; at its end all that `semfuse` says of it.
     std::string echoed = {};  // What it begins with.
+
+    // The token stands next in the text.
+    void place(TokenLogprob& logprob, std::string_view bytes) const;
+    void advance(std::string_view bytes);
+    // Of a text that a stop text ended: entries of what is not shown are dropped.
+    void drop_stopped_logprobs();
+    // Those of tokens that begin before that byte.
+    std::vector<TokenLogprob> take_logprobs(std::size_t end);
   };
 
   GenerationRequest generation_request(const CompletionRequest::Prompt& prompt, std::size_t prompt_tokens,
                                        std::size_t index) const;
-  std::size_t count_tokens(const CompletionRequest::Prompt& prompt) const;
-  void begin_choice(Choice& choice, const GenerationRequest& request, bool with_bos);
-  void score_prompt(Choice& choice, const std::vector<TokenId>& ids, bool with_bos);
+  // Throws ApiError for what the model does not know.
+  std::vector<TokenId> ids_of(const CompletionRequest::Prompt& prompt) const;
+  void begin_choice(Choice& choice, const std::vector<TokenId>& ids, const std::vector<TokenLogprob>& scored) const;
+  std::vector<TokenLogprob> scored(const std::vector<TokenId>& ids, bool with_bos);
+  // What a token with that entry of the vocabulary adds to the text.
+  std::string surface_of(const std::string& word, bool first) const;
   void cancel_texts();
   // Only where logprobs are asked for.
-  TokenLogprob logprob_of(const Choice& choice, const GeneratedToken& token, const std::string& bytes) const;
+  TokenLogprob logprob_of(const Choice& choice, const GeneratedToken& token, const std::string& bytes,
+                          bool first) const;
   bool on_token(std::size_t index, const GeneratedToken& token);
   void on_text_end(std::size_t index, const Generation& generation);
   void begin_stream();
-  void send_piece(std::size_t index, std::string_view text, const TokenLogprob* logprob, const Json* semfuse);
+  void send_piece(std::size_t index, std::string_view text, const std::vector<TokenLogprob>& logprobs,
+                  const Json* semfuse);
   void send_error(const ApiError& error);
   void send_whole();
   Usage usage() const;
   void finish();
-  Json explanation(Choice& choice, const GeneratedToken& token, const std::string& bytes) const;
+  Json explanation(Choice& choice, const GeneratedToken& token, const std::string& bytes, bool first) const;
 
   AnswerHead head_;
   const CompletionRequest request_;
@@ -105,6 +127,7 @@ class Completion : public std::enable_shared_from_this<Completion> {
   std::size_t num_left_ = 0;
   std::size_t prompt_tokens_ = 0;
   std::string sending_;  // Events on their way to the exchange; kept for its memory.
+  bool submitted_ = false;
   bool streaming_ = false;
   bool failed_ = false;
   bool over_ = false;  // The client has gone or the answer is complete.

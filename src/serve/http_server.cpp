@@ -1,33 +1,18 @@
-// The only file that sees Boost: its headers take half a minute to compile.
-#include <utility>  // Boost 1.74 lacks it.
-
-#include "serve/http_server.h"
+#include "serve/http_connection.h"
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <atomic>
 #include <boost/asio/dispatch.hpp>
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/post.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <boost/asio/write.hpp>
-#include <boost/beast/core/flat_buffer.hpp>
-#include <boost/beast/core/tcp_stream.hpp>
-#include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/read.hpp>
-#include <boost/beast/http/string_body.hpp>
-#include <deque>
 #include <list>
-#include <mutex>
-#include <optional>
-#include <set>
-#include <vector>
 
 #include "core/lower_case.h"
 #include "semfuse/error.h"
-#include "serve/answer_bytes.h"
+#include "serve/error_answer.h"
+#include "serve/http_server.h"
+#include "serve/request_target.h"
 
 namespace semfuse {
 
@@ -43,104 +28,19 @@ std::string_view view(beast::string_view text) {
   return {text.data(), text.size()};
 }
 
-class Connection;
-
 // Pieces that follow the last ones sooner than this wait for others: 30 writes a second are as good as more to who
 // reads them, and a busy server writes less often. Head and first token, and the end of an answer never wait. Pauses
 // that end within the slack end together, which wakes the server's thread less often.
 constexpr std::chrono::milliseconds kPause(32);
 constexpr std::chrono::milliseconds kSlack(8);
 
-// What all connections share; used on the server's thread but for the count.
-struct Shared {
-  HttpLimits limits;
-  HttpServer::Handler handler;
-  std::set<Connection*> connections;
-  std::atomic<std::size_t> num_connections = 0;
-  bool closing = false;
-  struct Pause {
-    std::weak_ptr<Connection> connection;
-    std::chrono::steady_clock::time_point end;
-  };
-  std::deque<Pause> pauses;     // The one that ends first is the first.
-  asio::io_context context{1};  // After these: what it still holds at its end are connections.
-  asio::steady_timer end_of_pause{context};
-  // That have something to be written, told by any thread; one task of the context serves all of them.
-  std::mutex mutex;  // Guards them.
-  std::vector<std::shared_ptr<Connection>> ready;
-
-  void add_ready(std::shared_ptr<Connection> connection);
-  void flush_ready();
-  void wait_for_pauses();
-};
-
-class Connection : public std::enable_shared_from_this<Connection> {
- public:
-  Connection(Shared& shared, tcp::socket socket) : shared_(shared), stream_(std::move(socket)) {
-    error_code ignored;
-    stream_.socket().set_option(tcp::no_delay(true), ignored);
-    stream_.socket().non_blocking(true, ignored);
-    const auto end = stream_.socket().remote_endpoint(ignored);
-    client_ = ignored ? "" : end.address().to_string();
-    shared_.connections.insert(this);
-    ++shared_.num_connections;
-  }
-  ~Connection() {
-    shared_.connections.erase(this);
-    --shared_.num_connections;
-  }
-
-  void start() { wait_for_request(shared_.limits.request); }
-  // The server ends: at once if nothing is being answered.
-  void close_when_answered() {
-    if (!exchange_) close();
-  }
-  void close();
-  // Of one that waits for a request: closes it if it has done so for too long.
-  void close_if_idle(std::chrono::steady_clock::time_point now) {
-    if (!exchange_ && waits_since_ && now - *waits_since_ > shared_.limits.idle) close();
-  }
-  // Of one that ends then, unless its answer ended before.
-  void end_pause(std::chrono::steady_clock::time_point end) {
-    if (end_of_pause_ != end) return;
-    end_of_pause_.reset();
-    flush();
-  }
-  void flush();
-
- private:
-  using Parser = http::request_parser<http::string_body>;
-
-  void wait_for_request(std::chrono::milliseconds patience);
-  void read_head();
-  void read_body();
-  void refuse(unsigned status, std::string_view message);
-  void begin_answer(AnswerBytes::Form form);
-  void answer();
-  void watch();
-  void pause();
-  // As much as the client takes at once, and the rest when it takes more.
-  void write();
-  void written();
-  void next();
-  void let_client_read();
-
-  Shared& shared_;
-  beast::tcp_stream stream_;
-  beast::flat_buffer buffer_;
-  std::optional<Parser> parser_;
-  std::string client_;
-  std::shared_ptr<AnswerBytes> exchange_;  // Held by its handler too; holds the connection until it is closed.
-  std::string writing_;
-  bool is_writing_ = false;
-  bool watching_ = false;
-  bool keep_ = false;
-  bool last_ = false;
-  bool refused_ = false;
-  std::size_t num_discarded_ = 0;
-  std::optional<std::chrono::steady_clock::time_point> waits_since_;
-  std::optional<std::chrono::steady_clock::time_point> end_of_pause_;
-};
+// Of a connection: what the longest head may leave unread of the body behind it, or of chunks and trailers.
+constexpr std::size_t kReadBlock = 16 * 1024;
+// Of what the system takes at once. It says that there is room again when a third is free, so that a reader who takes
+// 3 KB a second is seen to do so.
+constexpr int kSendBuffer = 128 * 1024;
+// An answer that ends so soon after the client has closed its side still goes out.
+constexpr std::chrono::milliseconds kHalfClosed(1000);
 
 // Whether the client has sent what is no HTTP, rather than gone away.
 bool is_bad_request(error_code error) {
@@ -148,8 +48,32 @@ bool is_bad_request(error_code error) {
          error != http::error::end_of_stream && error != http::error::partial_message;
 }
 
+}  // namespace
+
+HttpConnection::HttpConnection(HttpShared& shared, tcp::socket socket)
+    : shared_(shared), stream_(std::move(socket)), buffer_(shared.limits.head_bytes + kReadBlock) {
+  error_code ignored;
+  stream_.socket().set_option(asio::socket_base::send_buffer_size(kSendBuffer), ignored);
+  stream_.socket().set_option(tcp::no_delay(true), ignored);
+  stream_.socket().non_blocking(true, ignored);
+  const auto end = stream_.socket().remote_endpoint(ignored);
+  client_ = ignored ? "" : end.address().to_string();
+  shared_.connections.insert(this);
+  ++shared_.num_connections;
+}
+
+HttpConnection::~HttpConnection() {
+  shared_.connections.erase(this);
+  --shared_.num_connections;
+}
+
+void HttpConnection::close_if_idle(std::chrono::steady_clock::time_point now) {
+  if (!exchange_ && waits_since_ && now - *waits_since_ > shared_.limits.idle) close();
+  if (exchange_ && half_closed_since_ && !last_ && now - *half_closed_since_ > kHalfClosed) close();
+}
+
 // An idle connection keeps no buffer: it only waits for a first byte.
-void Connection::wait_for_request(std::chrono::milliseconds patience) {
+void HttpConnection::wait_for_request(std::chrono::milliseconds patience) {
   keep_ = last_ = false;
   if (shared_.closing) return close();
   if (buffer_.size() > 0) return read_head();  // Pipelined.
@@ -162,40 +86,54 @@ void Connection::wait_for_request(std::chrono::milliseconds patience) {
   });
 }
 
-void Connection::read_head() {
+void HttpConnection::read_head() {
   waits_since_.reset();
   parser_.emplace();
   parser_->header_limit(static_cast<std::uint32_t>(shared_.limits.head_bytes));
   parser_->body_limit(shared_.limits.body_bytes);
   stream_.expires_after(shared_.limits.request);
   http::async_read_header(stream_, buffer_, *parser_, [self = shared_from_this()](error_code error, std::size_t) {
-    if (error == http::error::header_limit) return self->refuse(431, "the head of the request is too long");
-    if (error == http::error::body_limit) return self->refuse(413, "the body of the request is too long");
-    if (is_bad_request(error)) return self->refuse(400, "the request is not HTTP/1.1: " + error.message());
-    if (error) return self->close();
-    const auto& head = self->parser_->get();
-    if (head.version() >= 11 && head.count(http::field::host) == 0) {
-      return self->refuse(400, "the request has no Host header; send one");
-    }
-    if (!beast::iequals(head[http::field::expect], "100-continue")) return self->read_body();
-    asio::async_write(self->stream_, asio::buffer("HTTP/1.1 100 Continue\r\n\r\n", 25),
-                      [self](error_code failed, std::size_t) {
-                        if (failed) return self->close();
-                        self->read_body();
-                      });
+    if (error) return self->refuse_error(error);
+    self->check_head();
   });
 }
 
-void Connection::read_body() {
+void HttpConnection::check_head() {
+  const auto& head = parser_->get();
+  if (head.version() >= 11 && head.count(http::field::host) == 0) {
+    return refuse(400, "the request has no Host header; send one");
+  }
+  const auto encoding = head.find(http::field::transfer_encoding);
+  if (encoding != head.end() &&
+      (head.count(http::field::transfer_encoding) > 1 || !is_chunked_alone(view(encoding->value())))) {
+    return refuse(501,
+                  "the body comes in a Transfer-Encoding that this server does not read; send chunked, or a length");
+  }
+  if (!beast::iequals(head[http::field::expect], "100-continue")) return read_body();
+  asio::async_write(stream_, asio::buffer("HTTP/1.1 100 Continue\r\n\r\n", 25),
+                    [self = shared_from_this()](error_code failed, std::size_t) {
+                      if (failed) return self->close();
+                      self->read_body();
+                    });
+}
+
+void HttpConnection::read_body() {
   http::async_read(stream_, buffer_, *parser_, [self = shared_from_this()](error_code error, std::size_t) {
-    if (error == http::error::body_limit) return self->refuse(413, "the body of the request is too long");
-    if (is_bad_request(error)) return self->refuse(400, "the request is not HTTP/1.1: " + error.message());
-    if (error) return self->close();
+    if (error) return self->refuse_error(error);
     self->answer();
   });
 }
 
-void Connection::begin_answer(AnswerBytes::Form form) {
+// What no length counts, such as extensions of chunks and trailers, is read as a whole into the buffer, and ends there.
+void HttpConnection::refuse_error(error_code error) {
+  if (error == http::error::header_limit) return refuse(431, "the head of the request is too long");
+  if (error == http::error::buffer_overflow) return refuse(431, "a chunk's head or the trailer is too long");
+  if (error == http::error::body_limit) return refuse(413, "the body of the request is too long");
+  if (is_bad_request(error)) return refuse(400, "the request is not HTTP/1.1: " + error.message());
+  close();
+}
+
+void HttpConnection::begin_answer(AnswerBytes::Form form) {
   form.most_unread = shared_.limits.unread_bytes;
   const auto self = shared_from_this();
   exchange_ = std::make_shared<AnswerBytes>(
@@ -204,23 +142,22 @@ void Connection::begin_answer(AnswerBytes::Form form) {
 }
 
 // Of what is no request: the connection cannot go on, as nobody knows where the next one begins.
-void Connection::refuse(unsigned status, std::string_view message) {
+void HttpConnection::refuse(unsigned status, std::string_view message) {
   refused_ = true;
   begin_answer({});
-  exchange_->send({.status = status,
-                   .body = fmt::format(R"({{"error":{{"message":"{}","type":"invalid_request_error","param":null,)"
-                                       R"("code":null}}}})",
-                                       message)});
+  exchange_->send(error_answer(ApiError(status, std::string(message))));
 }
 
-void Connection::answer() {
+void HttpConnection::answer() {
   auto message = parser_->release();
   parser_.reset();
   const bool keep = message.keep_alive() && !shared_.closing;
   const bool is_head = message.method() == http::verb::head;
   HttpRequest request{.method = std::string(view(message.method_string())), .client = client_};
-  const std::string_view target = view(message.target());
-  request.path = std::string(target.substr(0, target.find('?')));
+  const std::optional<RequestTarget> target = request_target(request.method, view(message.target()));
+  if (!target) return refuse(400, "the request line names no path; write it as GET /health HTTP/1.1");
+  request.path = target->path;
+  if (!target->host.empty()) message.set(http::field::host, target->host);
   for (const auto& field : message) {
     request.headers.emplace_back(lower_case(view(field.name_string())), std::string(view(field.value())));
   }
@@ -231,15 +168,14 @@ void Connection::answer() {
   try {
     shared_.handler(std::move(request), exchange);
   } catch (const std::exception&) {
-    exchange->send(
-        {.status = 500,
-         .body = R"({"error":{"message":"the server failed","type":"server_error","param":null,"code":null}})"});
+    exchange->send(error_answer(ApiError(500, "the server failed; try again")));
   }
 }
 
-// While an answer is made, reading tells whether the client is still there. One that has closed its side is taken to
-// be gone. What it sends meanwhile waits for its turn; then nothing is read until that comes.
-void Connection::watch() {
+// While an answer is made, reading tells whether the client is still there. One that has closed its side may only have
+// nothing more to send, or be gone: it is given a moment. What it sends meanwhile waits for its turn; then nothing is
+// read until that comes.
+void HttpConnection::watch() {
   if (watching_ || buffer_.size() > 0) return;
   watching_ = true;
   stream_.expires_never();
@@ -247,6 +183,10 @@ void Connection::watch() {
     self->watching_ = false;
     if (error) {
       if (self->exchange_ && self->last_) return;  // The answer is complete and being written.
+      if (self->exchange_ && error == asio::error::eof) {
+        self->half_closed_since_ = std::chrono::steady_clock::now();
+        return;
+      }
       return self->close();
     }
     self->buffer_.commit(size);
@@ -254,7 +194,7 @@ void Connection::watch() {
   });
 }
 
-void Connection::flush() {
+void HttpConnection::flush() {
   if (is_writing_ || !exchange_) return;
   if (end_of_pause_ && !exchange_->has_ended()) return;
   AnswerBytes::Output output = exchange_->take();
@@ -269,7 +209,7 @@ void Connection::flush() {
   write();
 }
 
-void Shared::add_ready(std::shared_ptr<Connection> connection) {
+void HttpShared::add_ready(std::shared_ptr<HttpConnection> connection) {
   {
     const std::lock_guard lock(mutex);
     ready.push_back(std::move(connection));
@@ -278,8 +218,8 @@ void Shared::add_ready(std::shared_ptr<Connection> connection) {
   asio::post(context, [this] { flush_ready(); });
 }
 
-void Shared::flush_ready() {
-  std::vector<std::shared_ptr<Connection>> all;
+void HttpShared::flush_ready() {
+  std::vector<std::shared_ptr<HttpConnection>> all;
   {
     const std::lock_guard lock(mutex);
     all.swap(ready);
@@ -288,14 +228,14 @@ void Shared::flush_ready() {
 }
 
 // After each write but the last: who writes pieces meanwhile wakes nobody.
-void Connection::pause() {
+void HttpConnection::pause() {
   if (end_of_pause_) return;
   end_of_pause_ = std::chrono::steady_clock::now() + kPause;
   shared_.pauses.push_back({.connection = weak_from_this(), .end = *end_of_pause_});
   if (shared_.pauses.size() == 1) shared_.wait_for_pauses();
 }
 
-void Shared::wait_for_pauses() {
+void HttpShared::wait_for_pauses() {
   end_of_pause.expires_at(pauses.front().end);
   end_of_pause.async_wait([this](error_code) {
     const auto now = std::chrono::steady_clock::now();
@@ -311,32 +251,38 @@ void Shared::wait_for_pauses() {
   });
 }
 
-void Connection::write() {
+void HttpConnection::write() {
   error_code error;
   const std::size_t size = stream_.socket().send(asio::buffer(writing_), 0, error);
   if (error && error != asio::error::would_block) return close();
   if (size == writing_.size()) return written();
   is_writing_ = true;
-  stream_.expires_after(shared_.limits.write);
-  asio::async_write(stream_, asio::buffer(writing_) + size,
-                    [self = shared_from_this()](error_code failed, std::size_t) {
-                      self->is_writing_ = false;
-                      if (failed) return self->close();
-                      self->written();
-                    });
+  write_rest(size);
 }
 
-void Connection::written() {
+// Each time that the client has read some of it, it has as long again for more.
+void HttpConnection::write_rest(std::size_t from) {
+  stream_.expires_after(shared_.limits.write);
+  stream_.async_write_some(asio::buffer(writing_) + from,
+                           [self = shared_from_this(), from](error_code failed, std::size_t size) {
+                             if (!failed && from + size < self->writing_.size()) return self->write_rest(from + size);
+                             self->is_writing_ = false;
+                             if (failed) return self->close();
+                             self->written();
+                           });
+}
+
+void HttpConnection::written() {
   if (last_) return next();
   flush();
 }
 
-void Connection::next() {
+void HttpConnection::next() {
   std::exchange(exchange_, nullptr)->close();
   end_of_pause_.reset();
   std::string().swap(writing_);
   if (refused_) return let_client_read();
-  if (!keep_ || shared_.closing) return close();
+  if (!keep_ || shared_.closing || half_closed_since_) return close();
   if (!watching_) return wait_for_request(shared_.limits.idle);
   // The read that watches is the one that waits.
   keep_ = last_ = false;
@@ -344,7 +290,7 @@ void Connection::next() {
 }
 
 // A socket that is closed with bytes unread resets the connection, and the client may never see why it was refused.
-void Connection::let_client_read() {
+void HttpConnection::let_client_read() {
   constexpr std::size_t kMostDiscarded = std::size_t{4} << 20;
   error_code ignored;
   if (num_discarded_ == 0) {
@@ -359,22 +305,20 @@ void Connection::let_client_read() {
   });
 }
 
-void Connection::close() {
+void HttpConnection::close() {
   error_code ignored;
   stream_.socket().shutdown(tcp::socket::shutdown_both, ignored);
   stream_.close();
   if (const std::shared_ptr<AnswerBytes> exchange = std::exchange(exchange_, nullptr)) exchange->close();
 }
 
-}  // namespace
-
-struct HttpServer::State : Shared {
+struct HttpServer::State : HttpShared {
   explicit State() : acceptor(context) {}
   void accept();
   // To be closed, which takes them out of the set.
-  std::vector<std::shared_ptr<Connection>> open_connections() const {
-    std::vector<std::shared_ptr<Connection>> open;
-    for (Connection* const each : connections) {
+  std::vector<std::shared_ptr<HttpConnection>> open_connections() const {
+    std::vector<std::shared_ptr<HttpConnection>> open;
+    for (HttpConnection* const each : connections) {
       if (auto connection = each->weak_from_this().lock()) open.push_back(std::move(connection));
     }
     return open;
@@ -403,9 +347,10 @@ void HttpServer::State::accept() {
     if (!error && num_connections < limits.connections) {
       // The last to let go of it may be a thread that writes answers, but what connections share is this thread's
       // alone.
-      const std::shared_ptr<Connection> made(new Connection(*this, std::move(socket)), [this](Connection* connection) {
-        asio::dispatch(context, [owned = std::unique_ptr<Connection>(connection)] {});
-      });
+      const std::shared_ptr<HttpConnection> made(
+          new HttpConnection(*this, std::move(socket)), [this](HttpConnection* connection) {
+            asio::dispatch(context, [owned = std::unique_ptr<HttpConnection>(connection)] {});
+          });
       made->start();
     } else if (!error) {
       static constexpr std::string_view kFull =

@@ -67,13 +67,15 @@ void ModelRegistry::reload() {
   replaced_.insert(replaced_.end(), models.begin(), models.end());
 }
 
+std::vector<std::shared_ptr<ServedModel>> ModelRegistry::used() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::shared_ptr<ServedModel>> models = models_;
+  models.insert(models.end(), replaced_.begin(), replaced_.end());
+  return models;
+}
+
 void ModelRegistry::wait() const {
-  std::vector<std::shared_ptr<ServedModel>> models = all();
-  {
-    const std::lock_guard lock(mutex_);
-    models.insert(models.end(), replaced_.begin(), replaced_.end());
-  }
-  for (const auto& model : models) model->session().wait();
+  for (const auto& model : used()) model->session().wait();
 }
 
 void ModelRegistry::forget_unused() {

@@ -21,6 +21,8 @@ class ModelRegistry {
   // The first one for an empty name. Throws ApiError, 404, for an unknown one.
   std::shared_ptr<ServedModel> find(std::string_view name) const;
   std::vector<std::shared_ptr<ServedModel>> all() const;
+  // Those, and the ones they replaced that still write.
+  std::vector<std::shared_ptr<ServedModel>> used() const;
 
   // Loads all again. Texts that are being written go on with the old ones. Throws Error, and changes nothing, if one
   // cannot be loaded.

@@ -46,7 +46,7 @@ void Server::end_completions() {
 }
 
 bool Server::is_idle() const {
-  return api_.num_completions() == 0 && http_->num_connections() == 0;
+  return api_.is_idle() && http_->num_connections() == 0;
 }
 
 void Server::stop() {

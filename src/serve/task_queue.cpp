@@ -23,15 +23,22 @@ bool TaskQueue::add(std::function<void()> task) {
   return true;
 }
 
+bool TaskQueue::is_idle() const {
+  const std::lock_guard lock(mutex_);
+  return tasks_.empty() && !working_;
+}
+
 void TaskQueue::work() {
   while (true) {
     std::function<void()> task;
     {
       std::unique_lock lock(mutex_);
+      working_ = false;
       wake_.wait(lock, [&] { return stopping_ || !tasks_.empty(); });
       if (stopping_) return;
       task = std::move(tasks_.front());
       tasks_.pop_front();
+      working_ = true;
     }
     task();
   }

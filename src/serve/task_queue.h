@@ -20,15 +20,17 @@ class TaskQueue {
 
   // False if too many wait already. A task must not throw. May be called from several threads at once.
   bool add(std::function<void()> task);
+  bool is_idle() const;  // Nothing is done, and nothing waits.
 
  private:
   void work();
 
   const std::size_t most_waiting_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::condition_variable wake_;
   std::deque<std::function<void()>> tasks_;
   bool stopping_ = false;
+  bool working_ = false;
   std::thread thread_;
 };
 

@@ -17,6 +17,7 @@ class ApiError : public Error {
 
   unsigned status() const { return status_; }
   const std::string& param() const { return param_; }
+  // Of long ones the beginning and the end.
   // {"error":{"message":...,"type":...,"param":...,"code":...}}
   Json json() const;
 

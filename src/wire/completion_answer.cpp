@@ -5,7 +5,9 @@
 #include <array>
 #include <charconv>
 #include <iterator>
+#include <set>
 
+#include "io/quoted_text.h"
 #include "semfuse/error.h"
 
 namespace semfuse {
@@ -24,9 +26,9 @@ Json chat_logprobs(const std::vector<TokenLogprob>& tokens) {
   for (const TokenLogprob& token : tokens) {
     Json top = Json::array();
     for (const auto& [text, logprob] : token.top) {
-      top.push_back({{"token", text}, {"logprob", logprob}, {"bytes", bytes_of(text)}});
+      top.push_back({{"token", shown_token(text)}, {"logprob", logprob}, {"bytes", bytes_of(text)}});
     }
-    content.push_back({{"token", token.token},
+    content.push_back({{"token", shown_token(token.token)},
                        {"logprob", token.logprob.value_or(0.0)},
                        {"bytes", bytes_of(token.token)},
                        {"top_logprobs", std::move(top)}});
@@ -36,6 +38,13 @@ Json chat_logprobs(const std::vector<TokenLogprob>& tokens) {
 
 }  // namespace
 
+std::string shown_token(const std::string& bytes) {
+  if (valid_utf8_prefix(bytes) == bytes.size()) return bytes;
+  std::string shown = "bytes:";
+  for (const char c : bytes) shown += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
+  return shown;
+}
+
 Json logprobs_json(bool chat, const std::vector<TokenLogprob>& tokens) {
   if (chat) return chat_logprobs(tokens);
   Json texts = Json::array();
@@ -43,12 +52,16 @@ Json logprobs_json(bool chat, const std::vector<TokenLogprob>& tokens) {
   Json tops = Json::array();
   Json offsets = Json::array();
   for (const TokenLogprob& token : tokens) {
-    texts.push_back(token.token);
+    texts.push_back(shown_token(token.token));
     logprobs.push_back(token.logprob ? Json(*token.logprob) : Json());
     Json top = Json::object();
-    for (const auto& [text, logprob] : token.top) top[text] = logprob;
+    std::set<std::string> seen;  // Two tokens may look the same; the more probable one is shown.
+    for (const auto& [text, logprob] : token.top) {
+      const std::string shown = shown_token(text);
+      if (seen.insert(shown).second) top[shown] = logprob;
+    }
     tops.push_back(token.logprob ? std::move(top) : Json());
-    offsets.push_back(token.offset);
+    offsets.push_back(token.character);
   }
   return {{"tokens", std::move(texts)},
           {"token_logprobs", std::move(logprobs)},

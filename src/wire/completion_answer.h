@@ -15,10 +15,11 @@ namespace semfuse {
 
 // A token with what stood beside it, for `logprobs`.
 struct TokenLogprob {
-  std::string token;                                     // Its text.
+  std::string token;                                     // Its bytes.
   std::optional<double> logprob;                         // Nothing of a text's first token, which nothing came before.
   std::vector<std::pair<std::string, double>> top = {};  // The most probable, with their logarithms.
   std::size_t offset = 0;                                // Of its first byte in the text.
+  std::size_t character = 0;                             // The one that the byte is of, counted from 0.
 };
 
 struct Usage {
@@ -67,6 +68,9 @@ class CompletionEvents {
   std::string begin_;  // Up to the choices.
   std::string piece_;  // Up to the index of a piece's text.
 };
+
+// A token as text: "bytes:\\xe2\\x80" of one that is a part of a character.
+std::string shown_token(const std::string& bytes);
 
 Json logprobs_json(bool chat, const std::vector<TokenLogprob>& tokens);
 

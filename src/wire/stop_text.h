@@ -21,6 +21,8 @@ class StopText {
   const std::string& text() const { return text_; }
   // What has become certain since the last call: no stop text begins in it, and no character is cut.
   std::string take();
+  // Bytes that take() has given.
+  std::size_t num_taken() const { return num_taken_; }
 
  private:
   std::vector<std::string> stops_;

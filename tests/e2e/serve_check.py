@@ -8,6 +8,7 @@ import pathlib
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -15,7 +16,7 @@ import threading
 import time
 import unittest
 
-from serving import ENDLESS, Server, adapted, imported, trained, wait_until
+from serving import ENDLESS, Server, adapted, imported, scoring, trained, wait_until
 
 BIN_DIR = pathlib.Path(sys.argv.pop(1))
 FOLDER = tempfile.TemporaryDirectory()
@@ -115,6 +116,28 @@ class Api(unittest.TestCase):
         self.assertEqual(text_of(events), cut)
         self.assertEqual(events[-1]["choices"][0]["finish_reason"], "stop")
 
+    def test_logprobs_are_of_the_text_that_is_shown(self):
+        """Those of a stop text, and of what it took back, are not there; whole and in a stream."""
+        whole = self.server.complete(seed=6)["choices"][0]["text"]
+        stop = whole[len(whole) // 2:len(whole) // 2 + 6]
+        body = {"seed": 6, "stop": stop, "logprobs": 1}
+        choice = self.server.complete(**body)["choices"][0]
+        self.assertEqual(choice["text"], whole[:whole.index(stop)])
+        offsets = choice["logprobs"]["text_offset"]
+        self.assertTrue(all(offset < len(choice["text"]) for offset in offsets), offsets)
+        self.assertTrue("".join(choice["logprobs"]["tokens"]).startswith(choice["text"]))
+        events = [event["choices"][0] for event in self.server.stream(**body)]
+        streamed = {key: [each for event in events if event["logprobs"] for each in event["logprobs"][key]] for key in choice["logprobs"]}
+        self.assertEqual(streamed, choice["logprobs"])
+
+    def test_tokens_beside_others_are_written_alike(self):
+        choice = self.server.complete(prompt="Alice", seed=2, logprobs=3, temperature=0, max_tokens=5)["choices"][0]
+        for token, top in zip(choice["logprobs"]["tokens"], choice["logprobs"]["top_logprobs"]):
+            self.assertIn(token, top)
+        events = list(self.server.stream(prompt="Alice", seed=4, explain=True, max_tokens=8))
+        runners = [runner["token"] for event in events for runner in event["choices"][0].get("semfuse", {}).get("runners", [])]
+        self.assertTrue(any(runner.startswith(" ") for runner in runners), runners)
+
     def test_chat(self):
         messages = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Alice"}]
         status, answer = self.server.post("/v1/chat/completions", {"messages": messages, "seed": 2})
@@ -200,10 +223,25 @@ class Api(unittest.TestCase):
             self.assertEqual((status, answer["error"]["param"]), (400, "response_format"), answer)
             self.assertIn(part, answer["error"]["message"])
 
+    def test_long_texts(self):
+        """They are read beside other requests, and answered as short ones."""
+        text = "Alice reviews the paper " * 1000
+        status, answer = self.server.post("/v1/tokenize", {"text": text})
+        self.assertEqual((status, answer["count"]), (200, 4000))
+        self.assertEqual(self.server.post("/v1/detokenize", {"tokens": answer["tokens"]})[1]["prompt"].split(), text.split())
+        self.assertEqual(self.server.post("/v1/features", {"text": text})[0], 200)
+        status, answer = self.server.post("/v1/features", {"text": text * 2})
+        self.assertEqual((status, answer["error"]["param"]), (400, "text"), answer)
+        self.assertIn("4096", answer["error"]["message"])
+        self.assertEqual(self.server.post("/v1/features", {"text": text + "zzz"})[1]["error"]["param"], "text")
+        for body in [{"text": "z" * 500_000}, {"text": "a", "z" * 500_000: 1}]:
+            self.assertLess(len(json.dumps(self.server.post("/v1/tokenize", body)[1])), 3000)
+
     def test_errors(self):
         for body, param in [({"prompt": "zzz"}, "prompt"), ({"knobs": {"x": 1}}, "knobs.x"), ({"knobs": {"polarity": 7}}, "knobs.polarity"),
                             ({"max_tokens": 10 ** 6}, "max_tokens"), ({"temprature": 1}, "temprature"), ({"grammar": "root ::= ("}, "grammar"),
-                            ({"frequency_penalty": 1}, "frequency_penalty"), ({"n": 1000}, "n"), ({"max_tokens": 0}, "max_tokens"), ({"logit_bias": {"999999": 1}}, "logit_bias")]:
+                            ({"frequency_penalty": 1}, "frequency_penalty"), ({"n": 1000}, "n"), ({"max_tokens": 0}, "max_tokens"), ({"logit_bias": {"999999": 1}}, "logit_bias"),
+                            ({"logit_bias": {"005": 1}}, "logit_bias"), ({"prompt": ["Alice", "xyzzy"]}, "prompt"), ({"prompt": [[5], [10 ** 6]]}, "prompt")]:
             for stream in [False, True]:
                 status, answer = self.server.post("/v1/completions", {**body, "stream": stream})
                 self.assertEqual((status, answer["error"]["param"]), (400, param), answer)
@@ -331,7 +369,59 @@ class Live(unittest.TestCase):
             self.assertTrue(wait_until(lambda: server.metric("requests_processing") == 0))
 
 
+    def test_prompts_are_scored_once_and_for_nobody_who_has_left(self):
+        with Server(BIN_DIR, [RUN], "--max-tokens", "100000", "--timeout", "5", "--max-requests", "16") as server:
+            def seconds(**more):
+                began = time.monotonic()
+                server.complete(**scoring(1, 2000), **more)
+                return time.monotonic() - began
+
+            seconds()
+            once = seconds()
+            self.assertLess(seconds(n=8), 4 * once + 0.3)
+            # Long work is left when the time of its request is over, whose place is free at once.
+            self.assertEqual(server.post("/v1/completions", scoring(16, 8000))[0], 504)
+            self.assertEqual(server.post("/v1/completions", {"n": 16, "seed": 1})[0], 200)
+            self.assertTrue(wait_until(lambda: server.post("/v1/completions", scoring(1, 2))[0] == 200, 20))
+            # The same where the client is gone: what comes after it has its turn.
+            began = time.monotonic()
+            body = json.dumps(scoring(16, 8000)).encode()
+            with socket.create_connection(("127.0.0.1", server.port)) as client:
+                client.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+                time.sleep(0.5)
+            self.assertTrue(wait_until(lambda: server.post("/v1/grammar/check", {"grammar": 'root ::= "a"'})[0] == 200, 20))
+            self.assertLess(time.monotonic() - began, 25)
+
+
 class Adapters(unittest.TestCase):
+    def test_schemas_are_those_of_generate(self):
+        """Properties in their order, numbers with all their digits."""
+        schema = ('{"type":"object","properties":{"zeta":{"const":12345678901234567890123},"alpha":{"type":"boolean"}},'
+                  '"required":["zeta","alpha"],"additionalProperties":false}')
+        with tempfile.TemporaryDirectory() as folder:
+            backbone = imported(BIN_DIR, folder)
+            file = pathlib.Path(folder) / "schema.json"
+            file.write_text(schema)
+            command = [BIN_DIR / "semfuse", "generate", backbone, "--grammar", file, "--seed", "1", "--max-tokens", "100"]
+            wanted = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+            self.assertIn("12345678901234567890123", wanted)
+            with Server(BIN_DIR, [backbone]) as server:
+                body = '{"seed":1,"max_tokens":100,"response_format":{"type":"json_schema","json_schema":{"name":"n","schema":' + schema + "}}}"
+                status, answer = server.post("/v1/completions", body)
+                self.assertEqual(status, 200, answer)
+                self.assertEqual(answer["choices"][0]["text"] + "\n", wanted)
+
+    def test_parts_of_characters_are_bytes(self):
+        """A model of bytes: text_offset counts characters, and what is none is written as OpenAI does."""
+        with tempfile.TemporaryDirectory() as folder, Server(BIN_DIR, [imported(BIN_DIR, folder)]) as server:
+            character = server.post("/v1/tokenize", {"text": "a\u20acb"})[1]["tokens"]
+            choice = server.complete(prompt=[character], echo=True, logprobs=2, max_tokens=1, temperature=0)["choices"][0]
+            tokens, offsets = choice["logprobs"]["tokens"], choice["logprobs"]["text_offset"]
+            first = tokens.index("bytes:\\xe2")
+            self.assertEqual(tokens[first:first + 3], ["bytes:\\xe2", "bytes:\\x82", "bytes:\\xac"])
+            at = choice["text"].index("\u20ac")
+            self.assertEqual(offsets[first:first + 4], [at, at, at, at + 1])
+
     def test_several_adapters_of_one_backbone_answer_beside_it(self):
         with tempfile.TemporaryDirectory() as folder:
             backbone = imported(BIN_DIR, folder)
@@ -388,6 +478,19 @@ class Signals(unittest.TestCase):
             self.assertEqual(server.process.wait(15), 0)
             self.assertLess(time.monotonic() - began, 5)
             events.close()
+
+    def test_term_does_not_wait_for_a_long_task(self):
+        """Scoring that would take longer than it has."""
+        with Server(BIN_DIR, [RUN], "--max-tokens", "100000") as server:
+            answers = []
+            client = threading.Thread(target=lambda: answers.append(server.ask("POST", "/v1/completions", scoring(16, 9000))))
+            client.start()
+            time.sleep(1)
+            began = time.monotonic()
+            self.assertEqual(server.stop(patience=30), 0)
+            self.assertLess(time.monotonic() - began, 12)
+            client.join()
+            self.assertEqual([(status, headers["Retry-After"], answer["error"]["code"]) for status, headers, answer in answers], [(503, "1", "ending")])
 
     def test_hup_loads_again_and_drops_nothing(self):
         folder = pathlib.Path(FOLDER.name) / "again"
@@ -453,6 +556,7 @@ class Start(unittest.TestCase):
             self.assertEqual((status, headers["Access-Control-Allow-Origin"]), (204, "https://page.example"))
             self.assertEqual(headers["Access-Control-Allow-Headers"], "authorization,x-stainless-os")
             self.assertEqual(server.ask("OPTIONS", "/v1/completions", Origin="https://other.example")[0], 403)
+            self.assertEqual(server.ask("GET", "/health")[1]["Vary"], "Origin")
             self.assertEqual(server.stop(), 0)
             server.log.seek(0)
             records = [json.loads(line) for line in server.log.read().splitlines()]

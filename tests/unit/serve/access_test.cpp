@@ -59,7 +59,11 @@ TEST(Access, PagesElsewhereNeedLeave) {
   EXPECT_EQ(origin("http://127.0.0.1:9"), 403U);
   EXPECT_EQ(origin("null"), 403U);
   EXPECT_EQ(access.cors_headers(from({{"origin", "https://good.example"}})).size(), 2U);
-  EXPECT_TRUE(access.cors_headers(from({{"origin", "https://evil.example"}})).empty());
+  // Who keeps answers must know that others get other ones.
+  const HttpHeaders vary = {{"Vary", "Origin"}};
+  EXPECT_EQ(access.cors_headers(from({{"origin", "https://evil.example"}})), vary);
+  EXPECT_EQ(access.cors_headers(from({})), vary);
+  EXPECT_TRUE(Access(AccessOptions{}).cors_headers(from({})).empty());
 }
 
 TEST(Access, OriginsAreThoseThatBrowsersSend) {

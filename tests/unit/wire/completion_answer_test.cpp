@@ -42,8 +42,9 @@ TEST(CompletionAnswer, ChatsHaveDeltas) {
 }
 
 TEST(CompletionAnswer, LogprobsAreInBothForms) {
-  const std::vector<TokenLogprob> tokens = {{.token = "a", .logprob = std::nullopt},
-                                            {.token = " b", .logprob = -0.5, .top = {{" b", -0.5}}, .offset = 1}};
+  const std::vector<TokenLogprob> tokens = {
+      {.token = "a", .logprob = std::nullopt},
+      {.token = " b", .logprob = -0.5, .top = {{" b", -0.5}}, .offset = 2, .character = 1}};
   const auto plain = nlohmann::json::parse(logprobs_json(false, tokens).dump());
   EXPECT_TRUE(plain["token_logprobs"][0].is_null());
   EXPECT_EQ(plain["token_logprobs"][1], -0.5);
@@ -51,6 +52,17 @@ TEST(CompletionAnswer, LogprobsAreInBothForms) {
   EXPECT_EQ(plain["text_offset"][1], 1);
   const auto chat = nlohmann::json::parse(logprobs_json(true, tokens).dump());
   EXPECT_EQ(chat["content"][1]["bytes"], nlohmann::json({32, 98}));
+}
+
+TEST(CompletionAnswer, PartsOfCharactersAreShownAsBytes) {
+  const std::vector<TokenLogprob> tokens = {
+      {.token = "\xe2\x80", .logprob = -1.0, .top = {{"\xe2\x80", -1.0}, {"\xe2", -2.0}, {"a", -3.0}, {"a", -4.0}}}};
+  const auto plain = nlohmann::json::parse(logprobs_json(false, tokens).dump());
+  EXPECT_EQ(plain["tokens"][0], "bytes:\\xe2\\x80");
+  EXPECT_EQ(plain["top_logprobs"][0], nlohmann::json({{"bytes:\\xe2\\x80", -1.0}, {"bytes:\\xe2", -2.0}, {"a", -3.0}}));
+  const auto chat = nlohmann::json::parse(logprobs_json(true, tokens).dump());
+  EXPECT_EQ(chat["content"][0]["token"], "bytes:\\xe2\\x80");
+  EXPECT_EQ(chat["content"][0]["bytes"], nlohmann::json({0xe2, 0x80}));
 }
 
 }  // namespace
