@@ -37,17 +37,19 @@ std::string calibration_table(const Terminal& terminal, const Knob& knob, const 
                         result.raw_texts->distance, result.texts->distance, result.raw_texts->correlation,
                         result.texts->correlation);
   }
-  return terminal.bold(knob.name) +
-         fmt::format("  mean error {:.3f} raw, {:.3f} calibrated; largest {:.3f} raw, {:.3f} calibrated\n",
-                     result.raw_mean_error, result.mean_error, result.raw_largest_error, result.largest_error) +
-         texts + table.text(terminal, 2, 2);
+  std::string heading = terminal.flowed_lines(
+      fmt::format("{}  mean error {:.3f} raw, {:.3f} calibrated; largest {:.3f} raw, {:.3f} calibrated\n", knob.name,
+                  result.raw_mean_error, result.mean_error, result.raw_largest_error, result.largest_error) +
+      texts);
+  heading.replace(0, knob.name.size(), terminal.bold(knob.name));
+  return heading + table.text(terminal, 2, 2);
 }
 
-void calibrate_labels(const TrainingRun& run, bool quiet, std::size_t threads, bool to_stderr) {
+bool calibrate_labels(const TrainingRun& run, bool only_missing, bool quiet, std::size_t threads, bool to_stderr) {
   const Terminal terminal(to_stderr ? stderr : stdout);
   const InterruptGuard interrupt;
   std::optional<StudyProgress> progress;  // Of one knob.
-  LabelCalibrationOptions options{.threads = threads};
+  LabelCalibrationOptions options{.threads = threads, .only_missing = only_missing};
   options.go_on = [&](const Knob& knob, double done) {
     if (!progress) progress.emplace(quiet);
     progress->show(fmt::format("calibrating {}", knob.name), done);
@@ -61,7 +63,7 @@ void calibrate_labels(const TrainingRun& run, bool quiet, std::size_t threads, b
     progress.reset();
     notify(printable(note));
   };
-  calibrate_labels(run, options);
+  return calibrate_labels(run, options);
 }
 
 }  // namespace semfuse

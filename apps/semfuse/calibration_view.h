@@ -13,7 +13,7 @@ namespace semfuse {
 std::string calibration_table(const Terminal& terminal, const Knob& knob, const CalibrationResult& result);
 
 // Calibrates the knobs of labels of a run that is finished, with judges that it trains and keeps in the run's folder.
-// Failing is no failure of the training: it is said, and what to do.
-void calibrate_labels(const TrainingRun& run, bool quiet, std::size_t threads, bool to_stderr);
+// Failing is no failure of the training: it is said, and what to do. False if a signal stopped it.
+bool calibrate_labels(const TrainingRun& run, bool only_missing, bool quiet, std::size_t threads, bool to_stderr);
 
 }  // namespace semfuse

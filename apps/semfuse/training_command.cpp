@@ -14,6 +14,7 @@
 #include "kernels/instruction_set.h"
 #include "processes.h"
 #include "run/checkpoint_store.h"
+#include "run/label_calibration.h"
 #include "run/run_files.h"
 #include "run_view.h"
 #include "semfuse/error.h"
@@ -46,6 +47,7 @@ TrainingRun make_run(const TrainingCommandOptions& options, std::size_t threads,
       .threads = threads,
       .checkpoint_every = parse_whole_number("--checkpoint-every", options.checkpoint_every, 1, kMost),
       .keep = parse_whole_number("--keep", options.keep, 1, kMost),
+      .calibrate = options.no_calibrate ? std::optional(false) : std::nullopt,
       .on_data = show_data_progress(options.quiet),
       .exchange = std::move(exchange)};
   if (options.resume) {
@@ -105,19 +107,35 @@ int follow(TrainingCommandOptions options, const std::shared_ptr<Exchange>& exch
   return 0;
 }
 
+// What comes after the last step. False if a signal stopped it, which is then said.
+bool calibrate_run(const TrainingCommandOptions& options, const TrainingRun& run, bool only_missing) {
+  if (!run.calibrates()) return true;
+  if (calibrate_labels(run, only_missing, options.quiet, parse_threads(options.threads), options.json)) return true;
+  notify(fmt::format("stopped; the model is trained, and not all of its knobs are calibrated; {}",
+                     how_to_go_on(run.folder())));
+  return false;
+}
+
+// Of a run that has made all its steps; it may have been stopped after them.
+int resume_finished(const TrainingCommandOptions& options, const TrainingRun& run) {
+  const InterruptGuard interrupt;
+  const bool resumes = run.calibrates() && lacks_calibration(run);
+  if (!options.quiet) {
+    Terminal(options.json ? stderr : stdout)
+        .print(fmt::format("{}: all {} steps are done, {}\n", printable(run.folder().string()),
+                           with_separators(run.total_steps()),
+                           resumes ? "its knobs are yet to be calibrated" : "there is nothing to resume"));
+  }
+  if (resumes && !calibrate_run(options, run, true)) return interrupt.exit_code();
+  const Json object = {{"run", run.folder().string()}, {"steps", run.total_steps()}, {"resumed", resumes}};
+  if (options.json) Terminal(stdout).print(object.dump() + '\n');
+  return 0;
+}
+
 int lead(const TrainingCommandOptions& options, const std::shared_ptr<Exchange>& exchange) {
   const std::size_t threads = threads_of(options, *exchange);
   TrainingRun run = make_run(options, threads, exchange);
-  if (run.finished()) {
-    const Json object = {{"run", run.folder().string()}, {"steps", run.total_steps()}, {"resumed", false}};
-    if (options.json) Terminal(stdout).print(object.dump() + '\n');
-    if (!options.quiet) {
-      Terminal(options.json ? stderr : stdout)
-          .print(fmt::format("{}: all {} steps are done, there is nothing to resume\n",
-                             printable(run.folder().string()), with_separators(run.total_steps())));
-    }
-    return 0;
-  }
+  if (run.finished()) return resume_finished(options, run);
   std::string origin = options.request.config ? *options.request.config : preset_of(options.request);
   if (options.resume) origin = RunFiles{run.folder()}.config().string();
   RunView view(run, {.origin = origin,
@@ -140,7 +158,7 @@ int lead(const TrainingCommandOptions& options, const std::shared_ptr<Exchange>&
     return interrupt.exit_code();
   }
   view.finish(outcome);
-  if (!options.no_calibrate) calibrate_labels(run, options.quiet, parse_threads(options.threads), options.json);
+  if (!calibrate_run(options, run, false)) return interrupt.exit_code();
   if (options.json) Terminal(stdout).print(outcome_json(run, outcome, view.seconds(), threads).dump() + '\n');
   return 0;
 }

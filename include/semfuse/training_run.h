@@ -24,6 +24,10 @@ struct TrainingRunOptions {
   std::optional<std::uint64_t> checkpoint_every;
   std::optional<std::uint64_t> keep;  // Newest checkpoints that stay, above 0 (3). Each is three times the model.
 
+  // Whether the program calibrates knobs of labels when the run is finished: the folder remembers it for a run that is
+  // resumed. Without a value: yes, or what the run has had.
+  std::optional<bool> calibrate;
+
   DataProgress on_data;  // Told while files are prepared.
 
   // Of processes that train together: each makes the same run with the same options, and only rank 0 writes to the
@@ -108,6 +112,9 @@ class TrainingRun {
 
   // Whether a resumed run has made all its steps already: then there is nothing to run.
   bool finished() const;
+
+  // Whether the knobs of labels are to be calibrated when it is finished, as its options or its folder say.
+  bool calibrates() const;
 
   // Whether this process is the one that writes; always so if it is alone.
   bool writes() const;

@@ -43,7 +43,14 @@ CheckpointSettings parse_checkpoint_settings(std::string_view text, const std::s
     }
     return json[name].get<std::uint64_t>();
   };
-  return {.every = number("every"), .keep = number("keep")};
+  CheckpointSettings settings{.every = number("every"), .keep = number("keep")};
+  if (json.contains("calibrate")) {
+    if (!json["calibrate"].is_boolean()) {
+      throw Error(fmt::format("{}: \"calibrate\" is neither true nor false; mend or remove the file", origin));
+    }
+    settings.calibrate = json["calibrate"].get<bool>();
+  }
+  return settings;
 }
 
 CheckpointStore::CheckpointStore(fs::path folder, FileLayer& files) : folder_(std::move(folder)), files_(files) {}
@@ -117,7 +124,9 @@ void CheckpointStore::save_settings(const CheckpointSettings& settings) {
   std::error_code ignored;
   fs::create_directory(folder_, ignored);
   write_atomically(folder_ / RunFiles::kCheckpointSettings,
-                   fmt::format("{{\"every\": {}, \"keep\": {}}}\n", settings.every, settings.keep), files_);
+                   fmt::format("{{\"every\": {}, \"keep\": {}{}}}\n", settings.every, settings.keep,
+                               settings.calibrate ? "" : ", \"calibrate\": false"),
+                   files_);
 }
 
 std::vector<fs::path> temporary_files(const fs::path& folder) {

@@ -12,10 +12,12 @@
 
 namespace semfuse {
 
-// How often checkpoints are written and how many are kept; stored beside them as settings.json.
+// How often checkpoints are written and how many are kept, and what comes after the last; stored beside them as
+// settings.json.
 struct CheckpointSettings {
   std::uint64_t every = 200;  // Steps from one to the next; above 0.
   std::uint64_t keep = 3;     // Newest checkpoints that are kept; above 0.
+  bool calibrate = true;      // Whether knobs of labels are calibrated when the training is done.
   bool operator==(const CheckpointSettings&) const = default;
 };
 

@@ -72,7 +72,8 @@ void export_model(const fs::path& folder, const Checkpoint& checkpoint) {
     }
   }
   fs::create_directories(folder, code);
-  if (code && !fs::is_directory(folder)) {
+  std::error_code ignored;
+  if (code && !fs::is_directory(folder, ignored)) {
     throw Error(fmt::format("{}: cannot create the folder: {}; choose another", folder.string(), code.message()));
   }
   save_checkpoint(folder / "model.safetensors", checkpoint.model, checkpoint.config);

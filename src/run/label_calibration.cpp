@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <vector>
 
 #include "io/file.h"
 #include "run/run_files.h"
@@ -20,6 +21,18 @@ std::size_t texts_a_point(const TrainingRun& run) {
   const TrainingOptions& training = run.experiment().training;
   const std::size_t texts = training.steps > 0 ? training.steps * training.batch : run.num_texts() * training.epochs;
   return std::clamp(texts / (kPoints * kShare), kFewest, kMost);
+}
+
+std::vector<Knob> knobs_to_calibrate(const TrainingRun& run, bool only_missing) {
+  std::vector<Knob> knobs;
+  if (run.experiment().data.judge_share == 0.0) return knobs;
+  for (const Knob& knob : run.model().options().knobs) {
+    if (knob.of_column) knobs.push_back(knob);
+  }
+  if (!only_missing || knobs.empty()) return knobs;
+  const Checkpoint checkpoint = load_checkpoint(RunFiles{run.folder()}.model());
+  std::erase_if(knobs, [&](const Knob& knob) { return checkpoint.model.calibration().contains(knob.name); });
+  return knobs;
 }
 
 // False if go_on said so.
@@ -40,11 +53,7 @@ bool calibrate(const TrainingRun& run, const Knob& knob, const LabelCalibrationO
       .n = texts_a_point(run), .seed = run.experiment().seed, .threads = options.threads, .go_on = {}};
   if (options.go_on) calibration.go_on = [&](double done) { return options.go_on(knob, done); };
   const std::optional<CalibrationResult> result = calibrate_knob(checkpoint.model, knob, &trained.judge, calibration);
-  if (!result) {
-    note(fmt::format("stopped; knob {0} is not calibrated, `semfuse calibrate {1} --knob {0}` does it", knob.name,
-                     run.folder().string()));
-    return false;
-  }
+  if (!result) return false;
   Calibration maps = checkpoint.model.calibration();
   maps[knob.name] = result->map;
   checkpoint.model.set_calibration(std::move(maps));
@@ -55,10 +64,12 @@ bool calibrate(const TrainingRun& run, const Knob& knob, const LabelCalibrationO
 
 }  // namespace
 
+bool lacks_calibration(const TrainingRun& run) {
+  return !knobs_to_calibrate(run, true).empty();
+}
+
 bool calibrate_labels(const TrainingRun& run, const LabelCalibrationOptions& options) {
-  if (run.experiment().data.judge_share == 0.0) return true;
-  for (const Knob& knob : run.model().options().knobs) {
-    if (!knob.of_column) continue;
+  for (const Knob& knob : knobs_to_calibrate(run, options.only_missing)) {
     try {
       if (!calibrate(run, knob, options)) return false;
     } catch (const Error& error) {

@@ -54,7 +54,8 @@ LoggedEvaluation logged(const StepReport& report, const Evaluation& evaluation) 
 // What the options say, and for the rest what `before` has.
 CheckpointSettings checkpoint_settings(const TrainingRunOptions& options, const CheckpointSettings& before = {}) {
   const CheckpointSettings settings{.every = options.checkpoint_every.value_or(before.every),
-                                    .keep = options.keep.value_or(before.keep)};
+                                    .keep = options.keep.value_or(before.keep),
+                                    .calibrate = options.calibrate.value_or(before.calibrate)};
   if (settings.every == 0 || settings.keep == 0) throw Error("checkpoint_every and keep must be above 0");
   return settings;
 }
@@ -413,6 +414,11 @@ std::size_t TrainingRun::num_texts() const {
 }
 bool TrainingRun::finished() const {
   return state_->finished;
+}
+
+bool TrainingRun::calibrates() const {
+  if (state_->options.calibrate) return *state_->options.calibrate;
+  return !state_->resumed || CheckpointStore(state_->files.checkpoints()).load_settings().calibrate;
 }
 
 bool TrainingRun::writes() const {

@@ -7,10 +7,15 @@
 #include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <regex>
 #include <sstream>
 
 #include "io/file.h"
+#include "run/checkpoint_store.h"
+#include "run_files.h"
+#include "semfuse/checkpoint.h"
 #include "semfuse_program.h"
+#include "support/pseudo_terminal.h"
 
 namespace semfuse {
 namespace {
@@ -50,6 +55,18 @@ class Calibrate : public testing::Test {
     }
     trained_ = semfuse_program(arguments);
     ASSERT_EQ(trained_.exit_code, 0) << trained_.err;
+    fs::copy(path("model"), path("whole"), fs::copy_options::recursive);
+  }
+  // The run as a kill leaves it after the last step and before the map of its knob.
+  static std::string run_without_map(const std::string& name) {
+    fs::copy(path("whole"), path(name), fs::copy_options::recursive);
+    const std::string file = path(name + "/model.safetensors");
+    Checkpoint checkpoint = load_checkpoint(file);
+    EXPECT_FALSE(checkpoint.model.calibration().empty());
+    checkpoint.model.set_calibration({});
+    save_checkpoint(file, checkpoint.model, checkpoint.config);
+    fs::remove(path(name + "/judge-kind.safetensors"));
+    return path(name);
   }
   static void TearDownTestSuite() { folder_.reset(); }
   static std::string path(const std::string& name) { return *folder_ / name; }
@@ -78,6 +95,38 @@ TEST_F(Calibrate, TrainingDoesItAtItsEnd) {
   Arguments raw = generate;
   raw.emplace_back("--uncalibrated");
   EXPECT_EQ(semfuse_program(raw).err, "");
+}
+
+TEST_F(Calibrate, ResumingDoesWhatAKillLeftUndone) {
+  const std::string run = run_without_map("killed");
+  const ProcessResult result = semfuse_program({"train", "--resume", run});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("its knobs are yet to be calibrated"));
+  EXPECT_EQ(tree_of(run), tree_of(path("whole")));
+  EXPECT_THAT(semfuse_program({"train", "--resume", run}).out, HasSubstr("there is nothing to resume"));
+  EXPECT_EQ(tree_of(run), tree_of(path("whole")));
+}
+
+TEST_F(Calibrate, ResumingLeavesOutWhatWasNotAskedFor) {
+  const std::string run = run_without_map("raw");
+  const auto before = tree_of(run);
+  EXPECT_THAT(semfuse_program({"train", "--resume", run, "--no-calibrate"}).out, HasSubstr("nothing to resume"));
+  EXPECT_EQ(tree_of(run), before);
+  CheckpointStore(run + "/checkpoints").save_settings({.calibrate = false});
+  EXPECT_THAT(semfuse_program({"train", "--resume", run}).out, HasSubstr("nothing to resume"));
+  EXPECT_EQ(read_text(run + "/model.safetensors"), before.at("model.safetensors"));
+}
+
+TEST_F(Calibrate, ASignalAtTheEndOfTrainingSaysHowToGoOn) {
+  const std::string run = run_without_map("stopped");
+  const std::string before = read_text(run + "/model.safetensors");
+  Process process(command_of("semfuse", {"train", "--resume", run}), path("stopped.out"));
+  ASSERT_TRUE(wait_until([] { return Process::text(path("stopped.out")).find("yet to be") != std::string::npos; }));
+  process.signal(SIGINT);
+  const ProcessResult result = process.result();
+  EXPECT_EQ(result.exit_code, 130);
+  expect_one_error_line(result, "go on with `semfuse train --resume " + run + "`");
+  EXPECT_EQ(read_text(run + "/model.safetensors"), before);
 }
 
 TEST_F(Calibrate, MeasuresBeforeAndAfterAndKeepsTheMap) {
@@ -122,6 +171,34 @@ TEST_F(Calibrate, TakesAnyProgramAsJudgeAndLosesNothingWhenItFails) {
   EXPECT_THAT(json_of(good)["judge"].get<std::string>(), HasSubstr("command "));
 }
 
+TEST_F(Calibrate, ResultsFitATerminal) {
+  for (const Arguments& arguments :
+       {Arguments{"evaluate", path("model")},
+        Arguments{"calibrate", path("model"), "--knob", "kind", "--n", "20", "--dry-run"}}) {
+    const std::string shown = run_on_terminal(command_of("semfuse", arguments)).bytes;
+    const std::string plain = std::regex_replace(shown, std::regex("\x1b\\[[0-9;?]*[a-zA-Z]"), "");
+    for (std::size_t begin = 0; begin < plain.size();) {
+      const std::size_t end = std::min(plain.find_first_of("\r\n", begin), plain.size());
+      const std::string line = plain.substr(begin, end - begin);
+      const auto begins_character = [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; };
+      EXPECT_LE(std::count_if(line.begin(), line.end(), begins_character), 80) << line;
+      begin = end + 1;
+    }
+  }
+}
+
+TEST_F(Calibrate, ASignalStopsAJudgeThatIsAProgram) {
+  const std::string before = model_bytes();
+  const std::string judge = "touch " + path("judging") + "; sleep 60";
+  Process process(command_of("semfuse", {"calibrate", path("model"), "--knob", "kind", "--judge", judge}));
+  ASSERT_TRUE(wait_until([] { return fs::exists(path("judging")); }));
+  process.signal(SIGINT);
+  const ProcessResult result = process.result();
+  EXPECT_EQ(result.exit_code, 128 + SIGINT);
+  expect_one_error_line(result, "stopped; the model is as it was");
+  EXPECT_EQ(model_bytes(), before);
+}
+
 TEST_F(Calibrate, JudgesAreTrainedAndChecked) {
   std::ofstream(path("more.tsv")) << labelled_reviews(300, 5000);
   const json trained =
@@ -137,8 +214,30 @@ TEST_F(Calibrate, JudgesAreTrainedAndChecked) {
   EXPECT_EQ(used["judge"], trained["fingerprint"]);
   expect_refused({"judge", "train", "--data", path("reviews.tsv"), "--label", "kind", "--out", path("j.st")},
                  "is already there");
+  // Before anything is read.
+  expect_refused({"judge", "train", "--data", path("none"), "--label", "kind", "--out", path("no/j.st")}, "no folder");
   expect_refused({"judge", "check", path("reviews.tsv"), "--data", path("more.tsv")}, "reviews.tsv");
   expect_refused({"judge", "train", "--data", path("more.tsv"), "--label", "stars", "--out", path("k")}, "stars");
+  std::ofstream genres(path("genres.tsv"));
+  genres << "text\tgenre\thuge\n";
+  for (int i = 0; i < 60; ++i)
+    genres << "some text " << i << (i % 2 == 0 ? "\tdrama, war\t1e300\n" : "\twar\t-1e300\n");
+  genres.close();
+  const auto judge_of = [](const std::string& label) {
+    return Arguments{"judge", "train", "--data", path("genres.tsv"), "--label", label, "--out", path("k")};
+  };
+  expect_refused(judge_of("genre"), "--label \"genre\": its label \"drama, war\" holds a comma");
+  expect_refused(judge_of("huge"), "--label \"huge\": a model cannot tell");
+}
+
+TEST_F(Calibrate, LabelsMayHaveASign) {
+  std::ofstream signs(path("signs.tsv"));
+  signs << "text\tside\n";
+  for (int i = 0; i < 200; ++i) signs << (i % 2 == 0 ? "good " : "bad ") << i << (i % 2 == 0 ? "\t+1\n" : "\t-1\n");
+  signs.close();
+  const json trained =
+      json_of({"judge", "train", "--data", path("signs.tsv"), "--label", "side", "--out", path("s.st"), "--json"});
+  EXPECT_GT(trained["correlation"].get<double>(), 0.9);
 }
 
 TEST_F(Calibrate, AModelWithoutAMapSaysSoOnce) {

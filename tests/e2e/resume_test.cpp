@@ -187,6 +187,13 @@ TEST_F(ResumeCommand, SettingsOfTheRunAreKept) {
   EXPECT_EQ(CheckpointStore(run + "/checkpoints").list().size(), 1U);
 }
 
+TEST_F(ResumeCommand, ThatNothingIsToBeCalibratedIsKept) {
+  const std::string run = folder_ / "raw";
+  ASSERT_EQ(semfuse_program(short_training(run, {"--no-calibrate"})).exit_code, 0);
+  EXPECT_FALSE(CheckpointStore(run + "/checkpoints").load_settings().calibrate);
+  EXPECT_TRUE(CheckpointStore(run_ + "/checkpoints").load_settings().calibrate);
+}
+
 TEST_F(ResumeCommand, Refusals) {
   expect_refused({"train", "--resume", folder_ / "absent"}, "absent: is no run to resume");
   expect_refused({"train", "--resume", run_ + "/config.toml"}, "is no run to resume");

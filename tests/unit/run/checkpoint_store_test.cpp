@@ -271,8 +271,11 @@ TEST(CheckpointStore, SettingsAreKeptBesideTheCheckpoints) {
   EXPECT_EQ(store.load_settings(), CheckpointSettings());
   store.save_settings({.every = 7, .keep = 9});
   EXPECT_EQ(store.load_settings(), (CheckpointSettings{.every = 7, .keep = 9}));
-  for (const char* text : {"", "{}", "[]", "{\"every\": 0, \"keep\": 1}", "{\"every\": 1, \"keep\": -1}",
-                           "{\"every\": 1.5, \"keep\": 1}", "{\"every\": \"1\", \"keep\": 1}"}) {
+  store.save_settings({.every = 7, .keep = 9, .calibrate = false});
+  EXPECT_EQ(store.load_settings(), (CheckpointSettings{.every = 7, .keep = 9, .calibrate = false}));
+  for (const char* text :
+       {"", "{}", "[]", "{\"every\": 0, \"keep\": 1}", "{\"every\": 1, \"keep\": -1}", "{\"every\": 1.5, \"keep\": 1}",
+        "{\"every\": \"1\", \"keep\": 1}", "{\"every\": 1, \"keep\": 1, \"calibrate\": 0}"}) {
     std::ofstream(folder / "checkpoints/settings.json") << text;
     EXPECT_THAT([&] { store.load_settings(); }, ThrowsMessage<Error>(HasSubstr("settings.json"))) << text;
   }
