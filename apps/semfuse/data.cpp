@@ -7,8 +7,10 @@
 
 #include "command.h"
 #include "data/data_description.h"
+#include "data/knob_proposals.h"
 #include "io/file.h"
 #include "io/json_writer.h"
+#include "io/output_file.h"
 #include "semfuse/error.h"
 #include "study_progress.h"
 #include "table.h"
@@ -112,6 +114,13 @@ std::string as_text(const Terminal& terminal, const DataDescription& data) {
     for (const KnobProposal& knob : data.knobs)
       text += "  " + broken(printable(knob.knob), terminal.width(), 4, 2) + '\n';
   }
+  if (const std::vector<ColumnFault> without = column_faults(data); !without.empty()) {
+    text += "\nColumns that could be knobs if they were written otherwise:\n";
+    for (const ColumnFault& fault : without) {
+      text += "  " + broken(printable(fmt::format("{}: {}", shown(fault.column), fault.why)), terminal.width(), 4, 2) +
+              '\n';
+    }
+  }
   return text;
 }
 
@@ -136,6 +145,9 @@ Json as_json(const DataDescription& data) {
     faults.push_back({{"fault", to_string(fault.kind)}, {"rows", fault.rows}, {"first", fault.first}});
   }
   for (const KnobProposal& knob : data.knobs) knobs.push_back({{"knob", knob.knob}, {"why", knob.why}});
+  Json no_knobs = Json::array();
+  for (const ColumnFault& fault : column_faults(data))
+    no_knobs.push_back({{"column", fault.column}, {"why", fault.why}});
   return {{"files", std::move(files)},
           {"text_column", data.text_column.name},
           {"text_column_reason", data.text_column.reason},
@@ -155,16 +167,12 @@ Json as_json(const DataDescription& data) {
           {"empty", data.empty},
           {"faults", std::move(faults)},
           {"columns", std::move(columns)},
-          {"knobs", std::move(knobs)}};
+          {"knobs", std::move(knobs)},
+          {"no_knobs", std::move(no_knobs)}};
 }
 
 int describe(const DataFlags& options) {
-  if (options.out) {
-    std::error_code ignored;
-    if (fs::exists(fs::symlink_status(*options.out, ignored))) {
-      throw Error(fmt::format("{}: is already there and is not overwritten; name another file", *options.out));
-    }
-  }
+  if (options.out) require_new_file(*options.out);
   DataDescription data;
   {
     StudyProgress progress(options.quiet);

@@ -11,7 +11,9 @@
 #include "config/feature_sources.h"
 #include "config/key_options.h"
 #include "data/builtin_corpora.h"
+#include "data/data_description.h"
 #include "data/held_out_words.h"
+#include "data/knob_proposals.h"
 #include "io/quoted_text.h"
 #include "semfuse/error.h"
 
@@ -110,6 +112,23 @@ void fit_to_data(const TrainingRequest& request, Experiment& experiment) {
   if (fit.dropout && !says(request, "model.dropout")) experiment.model.dropout = *fit.dropout;
 }
 
+// Whoever has such a column wonders why it is no knob. A first look finds it, since labels come again and again.
+void tell_column_faults(const TrainingRequest& request, const DataOptions& data) {
+  if (!request.on_note) return;
+  constexpr std::uint64_t kLook = std::uint64_t{4} << 20;
+  const TableOptions table = table_options(data);
+  std::vector<std::filesystem::path> files;
+  for (const std::string& name : data.train) {
+    if ((table.format ? *table.format : table_format_of(name)) != TableFormat::txt) files.emplace_back(name);
+  }
+  if (files.empty()) return;
+  const DataDescription look =
+      describe_data(files, {.text_column = data.text, .table = table, .columns_only = true, .most_bytes = kLook});
+  for (const ColumnFault& fault : column_faults(look)) {
+    request.on_note(fmt::format("column {} is no knob: {}", quoted_text(fault.column), fault.why));
+  }
+}
+
 void fit_to_knobs(const TrainingRequest& request, Experiment& experiment) {
   if (!is_fitted(request) || experiment.model.knobs.size() != 1 || says(request, "training.knob_share")) return;
   experiment.training.knob_share = kShareOfOneKnob;
@@ -184,6 +203,7 @@ Experiment resolve(const TrainingRequest& request) {
     const ColumnKnobs found = column_knobs(experiment.data, request.on_columns);
     if (request.on_columns) request.on_columns(1.0);
     experiment.model.knobs = found.knobs;
+    if (experiment.data.labels.empty()) tell_column_faults(request, experiment.data);
     if (!found.left_out.empty() && request.on_note) {
       request.on_note(
           fmt::format("more than {} columns could be knobs, so {} {} not one; choose with --set data.labels", kMaxKnobs,

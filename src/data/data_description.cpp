@@ -43,7 +43,7 @@ class Describer {
     result_.files.push_back({.path = path, .format = format});
     std::vector<std::size_t> columns;  // By the table's: the place in the result's, or kText.
     Row row;
-    while (table->next(row)) {
+    while (!has_seen_enough(table->consumed()) && table->next(row)) {
       if (++rows_ % kRowsBetweenReports == 0 && options_.progress) options_.progress(done_ + table->consumed(), total_);
       if (row.fault) {
         note(*row.fault, table->name(), row.line);
@@ -85,6 +85,10 @@ class Describer {
 
  private:
   static constexpr std::size_t kText = static_cast<std::size_t>(-1);
+
+  bool has_seen_enough(std::uint64_t consumed) const {
+    return options_.most_bytes > 0 && rows_ > 0 && done_ + consumed >= options_.most_bytes;
+  }
 
   std::size_t place_of(const std::string& column, TableFormat format) {
     if (format == TableFormat::txt || column == result_.text_column.name) return kText;

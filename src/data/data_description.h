@@ -20,6 +20,8 @@ struct DescribeOptions {
   TableOptions table;
   // Only columns, and knobs of them: nothing is said of the texts. For who wants to train on them at once.
   bool columns_only = false;
+  // Reads no more once so many bytes of the files are read: a first look. 0: all.
+  std::uint64_t most_bytes = 0;
   // Told now and then how many bytes of the files were read, and how many there are.
   std::function<void(std::uint64_t done, std::uint64_t total)> progress;
 };

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "data/number_text.h"
+#include "core/number_text.h"
 #include "io/quoted_text.h"
 #include "semfuse/error.h"
 

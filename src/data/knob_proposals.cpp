@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <optional>
 #include <set>
 #include <string>
@@ -12,6 +13,8 @@
 
 #include "core/attribute_name.h"
 #include "core/lower_case.h"
+#include "core/number_text.h"
+#include "io/quoted_text.h"
 #include "semfuse/error.h"
 #include "semfuse/knobs.h"
 
@@ -32,14 +35,6 @@ std::string knob_name(std::string_view column, std::set<std::string>& taken) {
   std::string free = name;
   for (int i = 2; !taken.insert(free).second; ++i) free = fmt::format("{}_{}", name, i);
   return free;
-}
-
-// A name of several words stands in quotes in a declaration, labels between commas.
-bool can_be_declared(std::string_view text, std::string_view refused) {
-  const auto fits = [refused](char c) {
-    return static_cast<unsigned char>(c) >= ' ' && refused.find(c) == refused.npos;
-  };
-  return !text.empty() && text.front() != ' ' && text.back() != ' ' && std::all_of(text.begin(), text.end(), fits);
 }
 
 // Whole numbers of which each row has another, or that are called so, are rather names of the rows.
@@ -73,25 +68,36 @@ bool is_code(const ColumnSummary& column) {
   return column.kind() == ColumnKind::number && column.whole() && std::any_of(kNames.begin(), kNames.end(), ends_so);
 }
 
-bool can_be_parsed(const KnobProposal& proposal) {
+bool can_be_parsed(const std::string& knob) {
   try {
-    parse_knob(proposal.knob);
+    parse_knob(knob);
     return true;
   } catch (const Error&) {
     return false;
   }
 }
 
+// Why a declaration, where a name of several words stands in quotes and labels between commas, cannot hold the text;
+// empty if it can.
+std::string fault_of(std::string_view text) {
+  for (const auto& [character, name] :
+       {std::pair{',', "a comma"}, std::pair{'"', "a quotation mark"}, std::pair{'\\', "a backslash"}}) {
+    if (text.find(character) != text.npos) return fmt::format("holds {}", name);
+  }
+  if (text.empty()) return "is empty";
+  if (text.front() == ' ' || text.back() == ' ') return "begins or ends with a space";
+  return quoted_text(text, text.size()) == fmt::format("\"{}\"", text) ? "" : "holds a control character";
+}
+
 // A number not above (direction -1) or not below (+1) the given one, with three digits of the range that it bounds.
 double rounded(double number, double range, double direction) {
   const double step = std::pow(10.0, std::floor(std::log10(range)) - 2.0);
   const double result = direction < 0.0 ? std::floor(number / step) * step : std::ceil(number / step) * step;
-  return std::stod(fmt::format("{:.12g}", result));
+  return number_of(fmt::format("{:.12g}", result)).value_or(std::numeric_limits<double>::quiet_NaN());
 }
 
-// The knob of one column, if it can be one.
+// The knob of one column, if its values are such as knobs have; whether it can be declared is another question.
 std::optional<KnobProposal> proposal(const ColumnSummary& column, std::set<std::string>& taken) {
-  if (!can_be_declared(column.name(), ",\"\\")) return std::nullopt;
   const std::string source = column_source(column.name());
   const auto values = column.values();
   if (values.size() == 2) {
@@ -107,7 +113,6 @@ std::optional<KnobProposal> proposal(const ColumnSummary& column, std::set<std::
     const double range = column.high() - column.low();
     const double low = column.whole() ? column.low() : rounded(column.low(), range, -1.0);
     const double high = column.whole() ? column.high() : rounded(column.high(), range, 1.0);
-    if (!std::isfinite(low) || !std::isfinite(high)) return std::nullopt;
     return KnobProposal{
         fmt::format("{}: scalar of {} from {} to {}", knob_name(column.name(), taken), source, low, high),
         fmt::format("numbers from {} to {}", column.low(), column.high())};
@@ -118,11 +123,24 @@ std::optional<KnobProposal> proposal(const ColumnSummary& column, std::set<std::
   labels.reserve(values.size());
   for (const auto& [label, count] : values) labels.push_back(label);
   std::sort(labels.begin(), labels.end());
-  const auto fits = [](const std::string& label) { return can_be_declared(label, ",\"\\"); };
-  if (!std::all_of(labels.begin(), labels.end(), fits)) return std::nullopt;
   return KnobProposal{
       fmt::format("{}: distribution of {} over {}", knob_name(column.name(), taken), source, fmt::join(labels, ", ")),
       fmt::format("one of {} labels", labels.size())};
+}
+
+// Why the knob of a column cannot be declared; empty if it can.
+std::string fault_of(const ColumnSummary& column, const KnobProposal& proposal) {
+  if (const std::string fault = fault_of(column.name()); !fault.empty()) return fmt::format("its name {}", fault);
+  if (proposal.knob.find(": distribution of ") != std::string::npos) {
+    for (const auto& [label, count] : column.values()) {
+      if (const std::string fault = fault_of(label); !fault.empty())
+        return fmt::format("its label {} {}", quoted_text(label, 30), fault);
+    }
+  }
+  if (can_be_parsed(proposal.knob)) return "";
+  if (column.kind() == ColumnKind::number)
+    return fmt::format("a model cannot tell its numbers from {:g} to {:g} apart", column.low(), column.high());
+  return "its name or one of its labels cannot be written in a configuration";
 }
 
 }  // namespace
@@ -132,12 +150,25 @@ std::string column_source(std::string_view column) {
   return plain ? fmt::format("column {}", column) : fmt::format("column \"{}\"", column);
 }
 
+std::vector<ColumnFault> column_faults(const DataDescription& description) {
+  std::vector<ColumnFault> faults;
+  std::set<std::string> taken;
+  for (const ColumnSummary& column : description.columns) {
+    const auto knob = proposal(column, taken);
+    const std::string fault = knob ? fault_of(column, *knob) : "";
+    if (!fault.empty()) faults.push_back({column.name(), fault});
+  }
+  return faults;
+}
+
 std::vector<KnobProposal> propose_knobs(const DataDescription& description) {
   std::vector<KnobProposal> knobs;
   std::set<std::string> taken = {"length", "mark"};
   for (const ColumnSummary& column : description.columns) {
-    auto knob = proposal(column, taken);
-    if (!knob || !can_be_parsed(*knob)) continue;
+    std::set<std::string> with_it = taken;
+    auto knob = proposal(column, with_it);
+    if (!knob || !fault_of(column, *knob).empty()) continue;
+    taken = std::move(with_it);
     knob->column = column.name();
     knobs.push_back(std::move(*knob));
   }

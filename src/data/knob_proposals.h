@@ -14,6 +14,15 @@ namespace semfuse {
 // label, class, topic and the like; texts have a length, and a final mark if they end in several.
 std::vector<KnobProposal> propose_knobs(const DataDescription& description);
 
+// A column that would be a knob but for how its name, a label or its numbers are written.
+struct ColumnFault {
+  std::string column;
+  std::string why;  // "its label \"a, b\" holds a comma"
+};
+
+// Of a description without knobs too.
+std::vector<ColumnFault> column_faults(const DataDescription& description);
+
 // How a knob names its column: column stars, column "Star Rating".
 std::string column_source(std::string_view column);
 

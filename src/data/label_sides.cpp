@@ -6,7 +6,7 @@
 #include <array>
 #include <vector>
 
-#include "data/number_text.h"
+#include "core/number_text.h"
 #include "io/quoted_text.h"
 #include "semfuse/error.h"
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <optional>
 #include <set>
 
 #include "core/nearest_word.h"
@@ -269,6 +270,19 @@ PreparedData open(const fs::path& folder, const PreparationOptions& options) {
           .fingerprint = {}};
 }
 
+// What is there, unless it is damaged: then it is removed, and nothing.
+std::optional<PreparedData> open_whole(const fs::path& folder, const PreparationOptions& options) {
+  std::error_code code;
+  if (!fs::is_directory(folder, code)) return std::nullopt;
+  try {
+    return open(folder, options);
+  } catch (const Error& error) {
+    fs::remove_all(folder, code);
+    if (!code) return std::nullopt;
+    throw Error(fmt::format("{}; remove the folder {}, it is made again", error.what(), folder.string()));
+  }
+}
+
 }  // namespace
 
 fs::path default_cache() {
@@ -342,8 +356,8 @@ PreparedData prepare(const PreparationOptions& options, const fs::path& cache) {
   }
   const std::string fingerprint = fingerprint_of(options);
   const fs::path folder = cache / fingerprint;
-  std::error_code ignored;
-  const bool was_there = fs::is_directory(folder, ignored);
+  std::optional<PreparedData> data = open_whole(folder, options);
+  const bool was_there = data.has_value();
   if (!was_there) {
     NewFolder::remove_abandoned(cache);
     NewFolder made(folder);
@@ -358,11 +372,11 @@ PreparedData prepare(const PreparationOptions& options, const fs::path& cache) {
                               (options.train.empty() ? options.val : options.train).front().string()));
     }
     made.give_name();
+    data = open(folder, options);
   }
-  PreparedData data = open(folder, options);
-  data.fingerprint = fingerprint;
-  data.was_there = was_there;
-  return data;
+  data->fingerprint = fingerprint;
+  data->was_there = was_there;
+  return std::move(*data);
 }
 
 }  // namespace semfuse

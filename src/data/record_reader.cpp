@@ -57,6 +57,7 @@ void RecordReader::find_columns() {
 void RecordReader::open_next() {
   table_ = TableReader::open(files_[file_], options_.table);
   texts_before_ = counts_.texts;
+  first_fault_.clear();
   find_columns();
 }
 
@@ -73,7 +74,9 @@ void RecordReader::close() {
   }
   bytes_before_ += table_->consumed();
   if (counts_.texts == texts_before_) {
-    const std::string what = fmt::format("{}: holds no text; name a file with one text or more", table_->name());
+    const std::string what = first_fault_.empty()
+                                 ? fmt::format("{}: holds no text; name a file with one text or more", table_->name())
+                                 : fmt::format("{}; no row of the file can be used", first_fault_);
     if (!options_.skip_bad || files_.size() == 1) throw Error(what);
     if (counts_.first_bad.size() < kMostReported) counts_.first_bad.push_back(what);
     ++counts_.bad;
@@ -82,10 +85,12 @@ void RecordReader::close() {
 }
 
 void RecordReader::refuse(std::size_t line, std::string_view what) {
-  const bool keep = !options_.skip_bad || counts_.first_bad.size() < kMostReported;
+  const bool is_first = counts_.texts == texts_before_ && first_fault_.empty();
+  const bool keep = !options_.skip_bad || is_first || counts_.first_bad.size() < kMostReported;
   const std::string message = keep ? fmt::format("{}:{}: {}", table_->name(), line, what) : std::string();
   if (!options_.skip_bad) throw Error(message + ", or leave out such rows with --skip-bad");
-  if (keep) counts_.first_bad.push_back(message);
+  if (is_first) first_fault_ = message;
+  if (counts_.first_bad.size() < kMostReported) counts_.first_bad.push_back(message);
   ++counts_.bad;
 }
 

@@ -86,6 +86,7 @@ class RecordReader {
   std::size_t file_ = 0;                // Its place.
   std::uint64_t texts_before_ = 0;      // Before this file.
   std::vector<std::size_t> places_;     // In the table: of the text, then of each column; kUnknown in a jsonl.
+  std::string first_fault_;             // Of this file, if it has given no text yet.
   Row row_;
   RecordCounts counts_;
   std::uint64_t bytes_before_ = 0;

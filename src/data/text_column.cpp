@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "core/number_text.h"
 #include "data/delimited_table.h"
-#include "data/number_text.h"
 #include "data/word_scan.h"
 #include "io/quoted_text.h"
 #include "semfuse/error.h"
@@ -92,6 +92,7 @@ TextColumn find_text_column(const std::filesystem::path& path, const TableOption
     }
   }
   const std::vector<std::string>& columns = table->columns();
+  if (columns.empty() && fault) throw Error(*fault);
   if (columns.empty()) throw Error(fmt::format("{}: holds no rows; check that it is the right file", table->name()));
   bytes.resize(columns.size());
   for (const std::string_view name : kTextNames) {

@@ -33,7 +33,7 @@ Columns columns_of(std::string_view line) {
   return columns;
 }
 
-std::optional<std::size_t> number_of(std::string_view text) {
+std::optional<std::size_t> whole_number_of(std::string_view text) {
   std::size_t number = 0;
   const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (code != std::errc() || end != text.data() + text.size() || (text.size() > 1 && text[0] == '0')) return {};
@@ -46,7 +46,8 @@ void read_line(std::string_view line, TaggedSentence& sentence) {
   const std::string_view id = columns[0];
   const std::size_t num_words = sentence.words.size();
   if (const std::size_t dash = id.find_first_of("-."); dash != id.npos) {
-    const std::optional<std::size_t> first = number_of(id.substr(0, dash)), second = number_of(id.substr(dash + 1));
+    const std::optional<std::size_t> first = whole_number_of(id.substr(0, dash)),
+                                     second = whole_number_of(id.substr(dash + 1));
     const bool range = id[dash] == '-';
     if (!first || !second ||
         (range ? *first != num_words + 1 || *second < *first : *first != num_words || *second == 0)) {
@@ -54,7 +55,7 @@ void read_line(std::string_view line, TaggedSentence& sentence) {
     }
     return;
   }
-  if (number_of(id) != num_words + 1) {
+  if (whole_number_of(id) != num_words + 1) {
     throw Error(fmt::format("the number of the word is {}, not {}", quoted_text(id), num_words + 1));
   }
   if (valid_utf8_prefix(columns[1]) != columns[1].size())

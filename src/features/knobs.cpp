@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <numeric>
 #include <set>
 
 #include "core/attribute_name.h"
 #include "core/nearest_word.h"
+#include "core/number_text.h"
 #include "features/knob_index.h"
 #include "io/quoted_text.h"
 #include "semfuse/error.h"
@@ -23,6 +23,8 @@ constexpr std::string_view kShare = kShareSource.substr(0, kShareSource.size() -
 constexpr std::string_view kFeature = kFeatureSource.substr(0, kFeatureSource.size() - 1);
 constexpr std::size_t kMaxLabels = 64;
 constexpr double kWeightTolerance = 1e-6;
+constexpr double kLargestScalar = 1e30;  // What is computed of it must be a float.
+constexpr double kLeastRange = 1e-30;
 
 // Memberships of a value are triangular, between neighbouring centres.
 constexpr std::size_t kProbabilityCentres = 11;
@@ -116,13 +118,6 @@ std::vector<std::string_view> labels_in(std::string_view text, std::span<const s
   }
 }
 
-std::optional<double> number_in(std::string_view text) {
-  double number = 0.0;
-  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (code != std::errc() || end != text.data() + text.size() || !std::isfinite(number)) return std::nullopt;
-  return number;
-}
-
 std::vector<std::string> names_of(std::span<const Knob> knobs) {
   std::vector<std::string> names;
   for (const Knob& knob : knobs) names.push_back(knob.name);
@@ -181,7 +176,7 @@ std::vector<double> parse_weights(const Knob& knob, std::string_view text) {
     if (label == knob.labels.end()) refuse(fmt::format("no label begins {}", quoted_text(text)));
     text.remove_prefix(label->size() + 1);
     const std::string_view cell = text.substr(0, text.find(','));
-    const std::optional<double> weight = number_in(cell);
+    const std::optional<double> weight = number_of(cell);
     if (!weight) refuse(fmt::format("{} is no number", quoted_text(cell)));
     double& target = weights[static_cast<std::size_t>(label - knob.labels.begin())];
     if (target >= 0.0) refuse(fmt::format("{} has two weights", *label));
@@ -246,9 +241,13 @@ Knob parse_knob(std::string_view text) {
       refuse("a probability is of an attribute of words");
   } else if (words[0] == to_string(KnobKind::scalar)) {
     knob.kind = KnobKind::scalar;
-    const auto low = rest.size() == 4 && rest[0] == "from" && rest[2] == "to" ? number_in(rest[1]) : std::nullopt;
-    const auto high = low ? number_in(rest[3]) : std::nullopt;
+    const auto low = rest.size() == 4 && rest[0] == "from" && rest[2] == "to" ? number_of(rest[1]) : std::nullopt;
+    const auto high = low ? number_of(rest[3]) : std::nullopt;
     if (!high || !(*low < *high)) refuse("a scalar needs a range");
+    if (std::max(std::abs(*low), std::abs(*high)) > kLargestScalar || *high - *low < kLeastRange) {
+      refuse(fmt::format("its range must lie between {:g} and {:g} and be at least {:g} wide", -kLargestScalar,
+                         kLargestScalar, kLeastRange));
+    }
     if (of_mark) refuse("a final mark is no number");
     knob.low = *low;
     knob.high = *high;
@@ -332,7 +331,7 @@ KnobLabel read_cell(const Knob& knob, std::string_view cell) {
   };
   switch (knob.kind) {
     case KnobKind::scalar: {
-      result.value = number_in(cell);
+      result.value = number_of(cell);
       if (!result.value) refuse("which is no number");
       if (*result.value < knob.low || *result.value > knob.high)
         refuse(fmt::format("which is not from {} to {}", knob.low, knob.high));
@@ -350,7 +349,7 @@ KnobLabel read_cell(const Knob& knob, std::string_view cell) {
       std::string lower(cell);
       std::ranges::transform(lower, lower.begin(),
                              [](char c) { return c >= 'A' && c <= 'Z' ? char(c - 'A' + 'a') : c; });
-      const std::optional<double> number = number_in(cell);
+      const std::optional<double> number = number_of(cell);
       if (std::ranges::find(kPositive, lower) != kPositive.end() || number == 1.0) {
         result.positive = 1;
       } else if (std::ranges::find(kNegative, lower) != kNegative.end() || number == 0.0) {
@@ -375,7 +374,7 @@ KnobSetting parse_setting(std::span<const Knob> knobs, std::string_view text) {
   if (knob.kind == KnobKind::distribution) {
     setting.values = parse_weights(knob, value);
   } else {
-    const std::optional<double> number = number_in(value);
+    const std::optional<double> number = number_of(value);
     if (!number) {
       throw Error(
           fmt::format("knob {}: {} is no number; it takes {}", knob.name, quoted_text(value), allowed_values(knob)));

@@ -1,13 +1,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "core/attribute_name.h"
 #include "core/nearest_word.h"
+#include "core/number_text.h"
 #include "core/text_lines.h"
 #include "io/file.h"
 #include "io/quoted_text.h"
@@ -60,12 +60,9 @@ std::vector<std::string_view> parse_heading(std::string_view line) {
 
 double parse_number(std::string_view column, std::string_view cell) {
   if (cell.empty()) return 0.0;
-  double number = 0.0;
-  const auto [end, code] = std::from_chars(cell.data(), cell.data() + cell.size(), number);
-  if (code != std::errc() || end != cell.data() + cell.size() || !std::isfinite(number)) {
-    throw Error(fmt::format("{} wants a number, got {}", column, quoted_text(cell)));
-  }
-  return number;
+  const std::optional<double> number = number_of(cell);
+  if (!number) throw Error(fmt::format("{} wants a number, got {}", column, quoted_text(cell)));
+  return *number;
 }
 
 // "great, superb".

@@ -79,8 +79,10 @@ class Descent {
       for (std::size_t i = 0; i < train_.size(); ++i) {
         const double done = static_cast<double>(pass * train_.size() + i) / static_cast<double>(steps);
         learn(train_[order(i)], options_.rate * (1.0 - done));
+        if (i % kBetweenReports == 0 && options_.on_progress) options_.on_progress(done);
       }
     }
+    if (options_.on_progress) options_.on_progress(1.0);
     for (float& weight : weights_.weights) weight = static_cast<float>(static_cast<double>(weight) * unit_.second);
     for (float& bias : weights_.bias) bias = static_cast<float>(static_cast<double>(bias) * unit_.second + unit_.first);
     return std::move(weights_);
@@ -88,6 +90,7 @@ class Descent {
 
  private:
   static constexpr float kFirstSquare = 1e-3f;
+  static constexpr std::size_t kBetweenReports = 4096;
 
   // Mean and deviation of a scalar, which is learned in these units.
   std::pair<double, double> standard_unit() const {
@@ -219,6 +222,11 @@ TrainedJudge train_judge(const LabelledTexts& texts, const JudgeTrainingOptions&
       best_scale([&](double tried) { return loss_of(knob, sums, texts, parts.held_out, origin, tried); });
   for (float& weight : weights.weights) weight = static_cast<float>(static_cast<double>(weight) * scale);
   for (float& bias : weights.bias) bias = static_cast<float>(origin + (static_cast<double>(bias) - origin) * scale);
+  const auto is_finite = [](float value) { return std::isfinite(value); };
+  if (!std::ranges::all_of(weights.weights, is_finite) || !std::ranges::all_of(weights.bias, is_finite)) {
+    throw Error(
+        fmt::format("the labels of {} are too large or too close to learn; write them in another unit", knob.source));
+  }
   TrainedJudge trained{.judge = LinearJudge(std::move(weights)), .quality = {}, .texts = parts.train.size()};
   QualityCount count(trained.judge.knob());
   std::vector<double> values(knob.num_values());

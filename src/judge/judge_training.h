@@ -18,6 +18,7 @@ struct JudgeTrainingOptions {
   std::size_t min_count = 2;  // N-grams that fewer texts have are left out: noise, and most of the memory.
   double held_out = 0.1;      // Share of texts, by their hash, that decide how sure it may be, and measure it.
   std::uint64_t seed = 1;     // The order of the texts.
+  std::function<void(double done)> on_progress = {};  // Told now and then how much is done, from 0 to 1.
 };
 
 struct TrainedJudge {

@@ -58,12 +58,18 @@ void LabelledTexts::thin_out() {
 
 LabelledTexts read_labelled_texts(const std::vector<std::filesystem::path>& files, RecordOptions records,
                                   const Knob& knob, const SlotOptions& slots,
-                                  const std::function<bool(std::string_view text)>& takes) {
+                                  const std::function<bool(std::string_view text)>& takes,
+                                  const std::function<void(double done)>& on_progress) {
   records.columns = {knob.source};
   const bool skip_bad = records.skip_bad;
   RecordReader reader(files, std::move(records));
   LabelledTexts texts(knob, slots);
+  constexpr std::uint64_t kBetweenReports = 4096;
   for (Record record; reader.next(record);) {
+    if (on_progress && reader.counts().texts % kBetweenReports == 0) {
+      on_progress(std::min(1.0, static_cast<double>(reader.bytes_read()) /
+                                    static_cast<double>(std::max<std::uint64_t>(reader.bytes_total(), 1))));
+    }
     if (takes && !takes(record.text)) continue;
     try {
       texts.add(record.text, read_cell(knob, record.cells[0].text));
@@ -72,6 +78,7 @@ LabelledTexts read_labelled_texts(const std::vector<std::filesystem::path>& file
       throw Error(fmt::format("{}: {}, or leave out such rows with --skip-bad", reader.place(record), error.what()));
     }
   }
+  if (on_progress) on_progress(1.0);
   return texts;
 }
 

@@ -50,9 +50,11 @@ class LabelledTexts {
 };
 
 // Reads the texts that `takes` says yes to (empty: all). Rows whose cell is no label of the knob are refused with their
-// place, or left out if records.skip_bad. Throws Error as RecordReader does.
+// place, or left out if records.skip_bad. `on_progress` is told now and then how much is read. Throws Error as
+// RecordReader does.
 LabelledTexts read_labelled_texts(const std::vector<std::filesystem::path>& files, RecordOptions records,
                                   const Knob& knob, const SlotOptions& slots,
-                                  const std::function<bool(std::string_view text)>& takes = {});
+                                  const std::function<bool(std::string_view text)>& takes = {},
+                                  const std::function<void(double done)>& on_progress = {});
 
 }  // namespace semfuse

@@ -100,6 +100,19 @@ TEST_F(Data, RefusesWhatCannotBeRead) {
   expect_refused({"data", "describe", file("t.tsv", "a\tb\nx\ty\n"), "--text", "c"}, "no column \"c\"");
 }
 
+TEST_F(Data, SaysWhyAColumnIsNoKnob) {
+  std::string text = "text\tgenre\n";
+  for (int i = 0; i < 60; ++i) text += "some text " + std::to_string(i) + (i % 2 == 0 ? "\tdrama, war\n" : "\twar\n");
+  const std::string path = file("genres.tsv", text);
+  const std::string why = "its label \"drama, war\" holds a comma";
+  EXPECT_THAT(semfuse_program({"data", "describe", path}).out, HasSubstr("genre: " + why));
+  const ProcessResult trained = semfuse_program({"train", "--data", path, "--out", folder_ / "out", "--set",
+                                                 "model.width=8", "--set", "model.layers=1", "--set", "model.heads=2",
+                                                 "--set", "model.feed_forward=8", "--set", "training.epochs=1"});
+  EXPECT_EQ(trained.exit_code, 0) << trained.err;
+  EXPECT_THAT(trained.err, HasSubstr("column \"genre\" is no knob: " + why));
+}
+
 TEST_F(Data, LexiconIsInducedFromLabels) {
   const std::string path = file("reviews.tsv", reviews());
   const std::string out = folder_ / "polarity.tsv";

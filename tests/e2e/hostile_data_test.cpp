@@ -68,6 +68,11 @@ TEST_F(HostileData, WhatCannotBeReadIsNamedByFileAndLine) {
   expect_refusal("range.tsv", heading_ + rows() + "a\t6\n", "range.tsv:102: column stars says \"6\"");
   expect_refusal("unknown.tsv", heading_ + rows() + "a\tmany\n", "unknown.tsv:102: column stars says \"many\"");
   expect_refusal("half.jsonl", "{\"text\": \"a\", \"stars\": 1}\n{\"text\": \"b\"\n", "half.jsonl:2: is no valid JSON");
+  // Where no row can be used, the first one says why.
+  expect_refusal("all_latin.txt", "caf\xe9\nol\xe9\n", "all_latin.txt:1: byte 4 is not UTF-8");
+  expect_refusal("all_long.txt", std::string(10'000'000, 'x') + "\n", "all_long.txt:1: is longer than");
+  expect_refusal("all_open.csv", "text,stars\n\"never closed,3\n", "all_open.csv:2: a quote is never closed");
+  expect_refusal("array.jsonl", "[\n{\"text\": \"a\", \"stars\": 1},\n]\n", "array.jsonl:1: ");
   expect_refusal("wide.tsv", "\xff\xfet\0e\0", "UTF-16");
 }
 

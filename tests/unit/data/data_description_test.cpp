@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "data/distinct_texts.h"
+#include "data/knob_proposals.h"
 #include "data/text_hash.h"
 #include "data/word_scan.h"
 #include "semfuse/error.h"
@@ -115,6 +116,28 @@ TEST_F(Describe, HostileNamesAndLabelsBecomeNoKnobs) {
   for (int i = 0; i < 20; ++i)
     text += fmt::format("some text\t{}\t{}\t{}\n", i % 3, i % 3, i % 2 == 0 ? "a,b" : "c\x1b[31m");
   EXPECT_TRUE(knobs(of("a.tsv", text)).empty());
+}
+
+TEST_F(Describe, SaysWhyAColumnIsNoKnob) {
+  std::string text = "text\tgenre\ta,b\tplain\thuge\ttiny\n";
+  for (int i = 0; i < 30; ++i) {
+    text += fmt::format("some text\t{}\t{}\t{}\t{}\t{}e-310\n", i % 2 == 0 ? "drama, war" : "war",
+                        i % 2 == 0 ? "x" : "y", i % 2 == 0 ? "x=1:a" : "y", i % 2 == 0 ? "1e300" : "-1e300", i % 3 + 1);
+  }
+  const DataDescription data = of("a.tsv", text);
+  EXPECT_THAT(knobs(data), ElementsAre("plain: distribution of column plain over x=1:a, y"));
+  std::vector<std::string> why;
+  for (const ColumnFault& fault : column_faults(data)) why.push_back(fault.column + ": " + fault.why);
+  EXPECT_THAT(why, ElementsAre("genre: its label \"drama, war\" holds a comma", "a,b: its name holds a comma",
+                               HasSubstr("huge: a model cannot tell"), HasSubstr("tiny: a model cannot tell")));
+}
+
+TEST_F(Describe, AFirstLookReadsNoMore) {
+  std::string text = "text\tkind\n";
+  for (int i = 0; i < 100'000; ++i) text += "some text\tgood\n";
+  const auto path = file("a.tsv", text);
+  const DataDescription look = describe_data({path}, {.columns_only = true, .most_bytes = 1});
+  EXPECT_EQ(look.columns.at(0).filled(), 1U);
 }
 
 TEST_F(Describe, NoticesTablesThatAreCalledText) {

@@ -104,6 +104,21 @@ TEST(Preparation, WhatSomebodyLeftIsRemovedAndNeverUsed) {
   EXPECT_FALSE(fs::exists(left));
 }
 
+TEST(Preparation, WhatIsDamagedIsMadeAgain) {
+  const TemporaryFolder folder;
+  write_texts(folder / "a.tsv", labelled_reviews(200));
+  const PreparationOptions options = options_for(folder / "a.tsv");
+  const fs::path cache = folder / "cache";
+  const fs::path made = cache / prepare(options, cache).fingerprint;
+  const auto whole = files_in(made);
+  for (const char* name : {"train/ids.i32", "val/columns.json", "tokenizer.json", "report.json"}) {
+    fs::resize_file(made / name, fs::file_size(made / name) / 2);
+    EXPECT_FALSE(prepare(options, cache).was_there) << name;
+    EXPECT_EQ(files_in(made), whole) << name;
+  }
+  EXPECT_TRUE(prepare(options, cache).was_there);
+}
+
 TEST(Preparation, NothingIsLeftOfWhatFailed) {
   const TemporaryFolder folder;
   write_texts(folder / "a.tsv", labelled_reviews(20'000) + "x\t9\n" + labelled_reviews(20'000).substr(11) + "y\t8\n");

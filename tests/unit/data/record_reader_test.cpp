@@ -128,6 +128,10 @@ TEST_F(Records, NeedSomeText) {
   EXPECT_THAT(error({file("b.tsv", "text\n")}), HasSubstr("b.tsv: holds no text"));
   EXPECT_THAT(error({file("c.jsonl", "")}), HasSubstr("c.jsonl: holds no rows"));
   EXPECT_THAT(error({file("d.txt", " \n\n")}, {.skip_bad = true}), HasSubstr("d.txt: holds no text"));
+  // Where every row is at fault, the first one says why.
+  EXPECT_THAT(error({file("e.txt", "\ncaf\xE9\nol\xE9\n")}, {.skip_bad = true}),
+              AllOf(HasSubstr("e.txt:2: "), HasSubstr("no row of the file can be used")));
+  EXPECT_THAT(error({file("f.jsonl", "[\n{\"text\": 1},\n]\n")}, {.skip_bad = true}), HasSubstr("f.jsonl:1: "));
   EXPECT_THAT(error({folder_ / "absent.tsv"}), HasSubstr("absent.tsv: cannot open"));
   EXPECT_THAT(error({file("e.neg", "x")}), HasSubstr("e.neg: its name does not say"));
   EXPECT_THAT(all({folder_ / "e.neg"}, {.table = {.format = TableFormat::txt}}), ElementsAre("e.neg:1 x"));

@@ -45,16 +45,37 @@ TEST(Knob, IsReadAndWrittenAsText) {
 }
 
 TEST(Knob, RefusesWhatIsNone) {
-  for (const char* text :
-       {"", "polarity", ": probability of polarity", "Polarity: probability of polarity", "p: chance of polarity",
-        "p: probability", "p: probability of", "p: probability of final_mark", "p: probability of length",
-        "p: probability of polarity over a b", "s: scalar of strength", "s: scalar of strength from 1 to 0",
-        "s: scalar of strength from a to 1", "s: scalar of strength from 0 to inf",
-        "s: scalar of final_mark from 0 to 1", "m: distribution of final_mark over .",
-        "m: distribution of final_mark over . .", "m: distribution of polarity over . !",
-        "m: distribution of final_mark over . \x01"}) {
+  for (const char* text : {"",
+                           "polarity",
+                           ": probability of polarity",
+                           "Polarity: probability of polarity",
+                           "p: chance of polarity",
+                           "p: probability",
+                           "p: probability of",
+                           "p: probability of final_mark",
+                           "p: probability of length",
+                           "p: probability of polarity over a b",
+                           "s: scalar of strength",
+                           "s: scalar of strength from 1 to 0",
+                           "s: scalar of strength from a to 1",
+                           "s: scalar of strength from 0 to inf",
+                           "s: scalar of strength from -1e300 to 1e300",
+                           "s: scalar of strength from 0 to 1e-310",
+                           "s: scalar of final_mark from 0 to 1",
+                           "m: distribution of final_mark over .",
+                           "m: distribution of final_mark over . .",
+                           "m: distribution of polarity over . !",
+                           "m: distribution of final_mark over . \x01"}) {
     EXPECT_THAT(error_of([&] { parse_knob(text); }), HasSubstr("knob ")) << text;
   }
+}
+
+TEST(Knob, NumbersMayHaveASign) {
+  const Knob side = parse_knob("side: scalar of column side from -1 to +1");
+  EXPECT_EQ(read_cell(side, "+1").value, 1.0);
+  EXPECT_EQ(read_cell(side, "-1").value, -1.0);
+  EXPECT_EQ(parse_setting({&side, 1}, "side=+0.5").values, std::vector{0.5});
+  EXPECT_THAT(error_of([&] { read_cell(side, "+-1"); }), HasSubstr("which is no number"));
 }
 
 TEST(Knob, NamesAreDifferent) {

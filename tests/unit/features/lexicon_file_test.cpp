@@ -65,6 +65,7 @@ TEST(LexiconFile, RefusesABadLineWithItsNumber) {
   EXPECT_THAT(file_error_of(heading + "nice\tweek day\n"),
               StartsWith("l.tsv:2: \"week day\" is no name of a class (a-z, 0-9 and _); known ones are subject, "));
   EXPECT_THAT(file_error_of(heading + "nice\t\n"), StartsWith("l.tsv:2: \"\" is no name of a class"));
+  EXPECT_EQ(Lexicon::parse(heading + "nice\tadjective\t+0.5\n", "l.tsv").find("nice")->polarity, 0.5);
   EXPECT_EQ(file_error_of(heading + "nice\tadjective\tbig\n"), "l.tsv:2: polarity wants a number, got \"big\"");
   EXPECT_THAT(file_error_of(heading + "nice\tadjective\tnan\n"), HasSubstr("wants a number"));
   EXPECT_THAT(file_error_of(heading + "nice\tadjective\t1e999\n"), HasSubstr("wants a number"));

@@ -72,6 +72,9 @@ TEST(LinearJudge, IsAFunctionOfItsSeedAndSurvivesItsFile) {
   const LabelledTexts texts = labelled("p: probability of column p", 300);
   const LinearJudge judge = train_judge(texts).judge;
   EXPECT_EQ(train_judge(texts).judge.bytes(), judge.bytes());
+  double done = 0.0;
+  EXPECT_EQ(train_judge(texts, {.on_progress = [&](double share) { done = share; }}).judge.bytes(), judge.bytes());
+  EXPECT_EQ(done, 1.0);
   EXPECT_NE(train_judge(texts, {.seed = 2}).judge.bytes(), judge.bytes());
   TemporaryFolder folder;
   std::ofstream(folder / "j.safetensors", std::ios::binary) << judge.bytes();
