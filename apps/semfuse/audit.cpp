@@ -8,6 +8,7 @@
 #include "semfuse/checkpoint.h"
 #include "settings.h"
 #include "study/run_audit.h"
+#include "study_progress.h"
 #include "terminal.h"
 
 namespace semfuse {
@@ -46,7 +47,8 @@ int run_audit(const AuditFlags& options) {
   Experiment asked;
   asked.corpus.val = kAuditSentences;
   set_from_option(asked, "--sentences", "corpus.val", options.sentences);
-  const Audit result = audit_run(checkpoint, asked.corpus.val, parse_threads(options.threads));
+  const Audit result =
+      audit_run(checkpoint, asked.corpus.val, parse_threads(options.threads), show_progress("changing later text"));
   if (!options.json) {
     const Terminal terminal(stdout);
     terminal.print(terminal.flowed(as_text(result)) + '\n');

@@ -13,6 +13,7 @@
 #include "interrupt.h"
 #include "io/file.h"
 #include "io/json_writer.h"
+#include "io/output_file.h"
 #include "judge_option.h"
 #include "run/run_files.h"
 #include "run/run_judge.h"
@@ -90,6 +91,7 @@ int calibrate(const CalibrateFlags& options) {
   std::error_code ignored;
   const fs::path file = fs::is_directory(options.run, ignored) ? RunFiles{options.run}.model() : fs::path(options.run);
   Checkpoint checkpoint = load_checkpoint(file);
+  if (!options.dry_run) require_writable(file);
   const std::vector<Knob>& knobs = checkpoint.model.options().knobs;
   std::vector<std::string> names;
   names.reserve(knobs.size());
@@ -109,11 +111,16 @@ int calibrate(const CalibrateFlags& options) {
     progress.show(fmt::format("calibrating {}", knob.name), done);
     return interrupt.signal() == 0;
   };
-  const std::optional<CalibrationResult> result = calibrate_knob(checkpoint.model, knob, judge.get(), how);
+  std::optional<CalibrationResult> result;
+  try {
+    result = calibrate_knob(checkpoint.model, knob, judge.get(), how);
+  } catch (const Error&) {
+    if (interrupt.signal() == 0) throw;  // Else it is the judge that was stopped.
+  }
   progress.clear();
   if (!result) {
     notify("stopped; the model is as it was");
-    return 128 + interrupt.signal();
+    return interrupt.exit_code();
   }
   if (!options.dry_run) {
     Calibration maps = checkpoint.model.calibration();

@@ -72,10 +72,11 @@ int write_corpus(const CorpusFlags& options) {
   }
 
   const auto& held_out = corpus_options.held_out;
-  Terminal(stdout).print(fmt::format(
+  const Terminal terminal(stdout);
+  terminal.print(terminal.flowed_lines(fmt::format(
       "{}: {} sentences\n{}: {} sentences\nseed {}; held out of training: {}\n", printable(train.string()),
       with_separators(corpus.train.size()), printable(val.string()), with_separators(corpus.val.size()),
-      experiment.seed, held_out.empty() ? "nothing" : printable(fmt::format("{}", fmt::join(held_out, ", ")))));
+      experiment.seed, held_out.empty() ? "nothing" : printable(fmt::format("{}", fmt::join(held_out, ", "))))));
   return 0;
 }
 

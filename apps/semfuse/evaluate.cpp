@@ -10,6 +10,7 @@
 #include "semfuse/error.h"
 #include "settings.h"
 #include "study/corpus_evaluation.h"
+#include "study_progress.h"
 #include "table.h"
 #include "table_options.h"
 #include "terminal.h"
@@ -129,18 +130,21 @@ int run_evaluation(const EvaluateFlags& options) {
                        .table = options.table,
                        .threads = threads,
                        .against_ngram = against_ngram,
-                       .on_counting = show_counting()},
+                       .on_counting = show_counting(),
+                       .on_progress = show_progress("measuring the model")},
                       options.json);
     return 0;
   }
   if (!options.data.empty())
     throw Error(
         "--data is for models that were trained on files; this one knows the words of the synthetic corpus only");
-  const CorpusEvaluation evaluation = evaluate_corpus(checkpoint, {.seed = options.seed,
-                                                                   .sentences = options.sentences,
-                                                                   .threads = threads,
-                                                                   .against_ngram = against_ngram,
-                                                                   .on_counting = show_counting()});
+  const CorpusEvaluation evaluation =
+      evaluate_corpus(checkpoint, {.seed = options.seed,
+                                   .sentences = options.sentences,
+                                   .threads = threads,
+                                   .against_ngram = against_ngram,
+                                   .on_counting = show_counting(),
+                                   .on_progress = show_progress("measuring the model")});
   const Terminal terminal(stdout);
   if (options.json) {
     terminal.print(to_json(evaluation).dump() + '\n');

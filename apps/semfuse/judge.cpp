@@ -7,11 +7,16 @@
 
 #include "command.h"
 #include "config/data_tables.h"
+#include "data/data_description.h"
+#include "data/knob_proposals.h"
 #include "io/file.h"
 #include "io/json_writer.h"
+#include "io/output_file.h"
+#include "io/quoted_text.h"
 #include "judge/judge_training.h"
 #include "semfuse/error.h"
 #include "settings.h"
+#include "study_progress.h"
 #include "table_options.h"
 #include "terminal.h"
 
@@ -43,7 +48,21 @@ Knob knob_of(const JudgeFlags& options) {
   data.train = options.data;
   data.labels = {options.label};
   options.table.apply_to(data);
-  return column_knobs(data).knobs.at(0);
+  try {
+    return column_knobs(data).knobs.at(0);
+  } catch (const Error& error) {
+    constexpr std::string_view kOfKey = "data.labels names ";
+    const std::string what = error.what();
+    if (!what.starts_with(kOfKey)) throw;
+    const DataDescription columns =
+        describe_data({options.data.begin(), options.data.end()},
+                      {.text_column = data.text, .table = table_options(data), .columns_only = true, .progress = {}});
+    for (const ColumnFault& fault : column_faults(columns)) {
+      if (fault.column == options.label)
+        throw Error(fmt::format("--label {}: {}; write it otherwise", quoted_text(fault.column), fault.why));
+    }
+    throw Error(fmt::format("--label names {}", what.substr(kOfKey.size())));
+  }
 }
 
 Json as_json(const Knob& knob, const JudgeQuality& quality) {
@@ -61,19 +80,16 @@ Json as_json(const Knob& knob, const JudgeQuality& quality) {
 }
 
 int train(const JudgeFlags& options) {
-  std::error_code ignored;
   if (options.out.empty()) throw Error("--out is empty; name a file");
-  if (std::filesystem::exists(std::filesystem::symlink_status(options.out, ignored))) {
-    throw Error(
-        fmt::format("{}: is already there and is not overwritten; remove it or choose another name", options.out));
-  }
+  require_new_file(options.out);
   JudgeTrainingOptions training;
   training.seed = parse_whole_number("--seed", options.seed, 0, 1'000'000'000).value_or(training.seed);
   SlotOptions slots;
   slots.bits = parse_whole_number("--bits", options.bits, kFewestSlotBits, kMostSlotBits).value_or(slots.bits);
   slots.order = parse_whole_number("--order", options.order, 1, kMostSlotOrder).value_or(slots.order);
-  const LabelledTexts texts =
-      read_labelled_texts({options.data.begin(), options.data.end()}, records_of(options), knob_of(options), slots);
+  const LabelledTexts texts = read_labelled_texts({options.data.begin(), options.data.end()}, records_of(options),
+                                                  knob_of(options), slots, {}, show_progress("reading the texts"));
+  training.on_progress = show_progress("training the judge");
   const TrainedJudge trained = train_judge(texts, training);
   const std::string bytes = trained.judge.bytes();
   write_atomically(options.out, bytes);

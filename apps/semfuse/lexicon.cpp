@@ -9,6 +9,7 @@
 #include "data/induced_lexicon.h"
 #include "io/file.h"
 #include "io/json_writer.h"
+#include "io/output_file.h"
 #include "semfuse/error.h"
 #include "settings.h"
 #include "study_progress.h"
@@ -80,10 +81,8 @@ Json as_json(const InducedLexicon& lexicon) {
 }
 
 int induce(const LexiconFlags& options) {
-  std::error_code ignored;
-  if (fs::exists(fs::symlink_status(options.out, ignored))) {
-    throw Error(fmt::format("{}: is already there and is not overwritten; name another file", options.out));
-  }
+  if (options.out.empty()) throw Error("--out is empty; name a file");
+  require_new_file(options.out);
   InduceOptions induce_options{.label = options.label, .positive = options.positive};
   induce_options.records = {.text_column = options.table.text.value_or(""),
                             .skip_bad = options.table.skip_bad,

@@ -6,6 +6,7 @@
 
 #include "command.h"
 #include "io/file.h"
+#include "io/output_file.h"
 #include "report/plot.h"
 #include "run/run_files.h"
 #include "run/run_log.h"
@@ -82,6 +83,7 @@ int run(const LogFlags& options) {
   if (history.steps.empty()) throw Error(fmt::format("{}: has no step yet; wait for the first", path.string()));
   const std::vector<Plot> plots = plots_of(history);
   const fs::path svg = options.svg ? fs::path(*options.svg) : files.curves();
+  require_own_file(svg, {"<svg", "<?xml"}, "an SVG");
   write_atomically(svg, to_svg(plots));
 
   const Terminal terminal(stdout);
@@ -104,7 +106,8 @@ Command log_command(CommandLine& program) {
   CommandLine* app = program.add_subcommand("log", "Draw the loss and perplexity curves of a run");
   const auto options = std::make_shared<LogFlags>();
   app->add_option("RUN", options->run, "A run folder, finished or not")->required();
-  app->add_option("--svg", options->svg, "Where to draw (default: RUN/log.svg)")->type_name("FILE");
+  app->add_option("--svg", options->svg, "Where to draw (default: RUN/log.svg); only an SVG is overwritten")
+      ->type_name("FILE");
   app->footer(
       "On a terminal the curves are shown as text too.\n\n"
       "Examples:\n"

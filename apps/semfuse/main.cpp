@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
+#include <filesystem>
 #include <new>
 #include <stdexcept>
 #include <thread>
@@ -84,6 +85,10 @@ int main(int argc, char** argv) {
     return semfuse::fail(fmt::format("not enough memory for {}; ask for less", purpose));
   } catch (const std::length_error&) {
     return semfuse::fail(fmt::format("not enough memory for {}; ask for less", purpose));
+  } catch (const std::filesystem::filesystem_error& error) {
+    // Where nobody expected it to fail; what() would name C++ functions.
+    const std::string path = error.path1().empty() ? "a file" : semfuse::printable(error.path1().string());
+    return semfuse::fail(fmt::format("{}: {}; check the path and its permissions", path, error.code().message()));
   } catch (const std::exception& error) {
     return semfuse::fail(error.what());
   }

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <memory>
-
 #include "semfuse/error.h"
 #include "study_progress.h"
 #include "terminal.h"
@@ -18,11 +16,7 @@ bool wants_ngram(const std::optional<std::string>& against) {
 }
 
 std::function<void(double)> show_counting() {
-  const auto progress = std::make_shared<StudyProgress>();
-  return [progress](double done) {
-    progress->show("counting n-grams", done);
-    if (done >= 1.0) progress->clear();
-  };
+  return show_progress("counting n-grams");
 }
 
 std::string to_text(const NgramComparison& ngram, const Evaluation& model) {

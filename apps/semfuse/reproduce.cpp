@@ -8,6 +8,7 @@
 #include "command.h"
 #include "interrupt.h"
 #include "io/file.h"
+#include "io/output_file.h"
 #include "processes.h"
 #include "report/reproduction.h"
 #include "run/shared_run.h"
@@ -137,7 +138,9 @@ int reproduce(const ReproduceFlags& options, Exchange& exchange) {
       metrics[i] = finished_run(folder, runs[i]);
       if (metrics[i]) missing[i] = 'n';
     }
-    if (leads) folder.open();  // Before minutes of work, not after.
+    // Before minutes of work, not after.
+    if (leads) folder.open();
+    if (leads && options.markdown) require_own_file(*options.markdown, {kResultsHeading}, "of this command");
     return 0;
   });
   broadcast(exchange, missing);

@@ -14,6 +14,7 @@
 #include "semfuse/checkpoint.h"
 #include "semfuse/error.h"
 #include "settings.h"
+#include "study_progress.h"
 #include "terminal.h"
 
 namespace semfuse {
@@ -62,21 +63,24 @@ TextScore score(const ScoreFlags& options) {
   if (options.uncalibrated && options.knobs.empty()) {
     throw Error("--uncalibrated asks for knobs as they are set; add --knob");
   }
+  const ScoreProgress progress = show_progress("reading the text");
   if (ImportedModel::is_at(options.model)) {
     if (!options.knobs.empty()) {
       throw Error(fmt::format("--knob: {} has no knobs; give it some with `semfuse adapt`", printable(options.model)));
     }
     const Backbone backbone(options.model);
-    return ids.empty() ? score_text(backbone, text, window, threads) : score_ids(backbone, ids, window, threads);
+    return ids.empty() ? score_text(backbone, text, window, threads, progress)
+                       : score_ids(backbone, ids, window, threads, progress);
   }
   const Checkpoint checkpoint = load_checkpoint(options.model);
   const LanguageModel& model = checkpoint.model;
   const ScoreRequest request = request_of(model, options);
   if (adapted_network(model) != nullptr) {
-    return ids.empty() ? score_adapted_text(model, text, window, threads, request)
-                       : score_adapted_ids(model, ids, window, threads, request);
+    return ids.empty() ? score_adapted_text(model, text, window, threads, request, progress)
+                       : score_adapted_ids(model, ids, window, threads, request, progress);
   }
-  return ids.empty() ? score_text(model, text, window, request) : score_ids(model, ids, window, request);
+  return ids.empty() ? score_text(model, text, window, request, progress)
+                     : score_ids(model, ids, window, request, progress);
 }
 
 int run(const ScoreFlags& options) {

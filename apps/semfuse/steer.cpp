@@ -11,6 +11,7 @@
 #include "config/data_tables.h"
 #include "data/builtin_corpora.h"
 #include "interrupt.h"
+#include "io/output_file.h"
 #include "io/quoted_text.h"
 #include "judge_option.h"
 #include "run/run_judge.h"
@@ -94,11 +95,8 @@ std::unique_ptr<Judge> find_judge(const SteerFlags& options, const DataOptions& 
 
 int train(const SteerFlags& options) {
   constexpr std::uint64_t kMost = 1'000'000'000;
-  std::error_code ignored;
-  if (std::filesystem::exists(std::filesystem::symlink_status(options.out, ignored))) {
-    throw Error(
-        fmt::format("{}: is already there and is not overwritten; remove it or choose another name", options.out));
-  }
+  if (options.out.empty()) throw Error("--out is empty; name a file");
+  require_new_file(options.out);
   SteeringTraining training;
   training.steps = parse_whole_number("--steps", options.steps, 1, kMost).value_or(0);
   training.batch = parse_whole_number("--batch", options.batch, 1, 1'000'000).value_or(training.batch);
@@ -134,15 +132,26 @@ int train(const SteerFlags& options) {
                   static_cast<double>(step) / static_cast<double>(steps));
     return interrupt.signal() == 0;
   };
-  const SteeringHead head =
-      train_steering(checkpoint.model, *data.train, label_shares(*data.train), method, knob.name, training);
+  std::optional<SteeringHead> trained;
+  try {
+    trained = train_steering(checkpoint.model, *data.train, label_shares(*data.train), method, knob.name, training);
+  } catch (const Error&) {
+    if (interrupt.signal() == 0) throw;
+    progress.clear();
+    notify(printable(fmt::format("stopped; nothing is kept, and {} was not written", options.out)));
+    return interrupt.exit_code();
+  }
+  const SteeringHead& head = *trained;
   progress.clear();
   save_steering(options.out, head);
   std::size_t parameters = 0;
   for (const SteeringHead::Tensor& tensor : head.tensors) parameters += tensor.values.size();
-  Terminal(stdout).print(fmt::format("{}: {} for {}, {} parameters; mean label {:.3f}, loss of the last steps {:.4f}\n",
-                                     printable(options.out), to_string(method), printable(knob.name),
-                                     with_separators(parameters), head.share, loss));
+  const Terminal terminal(stdout);
+  terminal.print(
+      terminal.flowed(fmt::format("{}: {} for {}, {} parameters; mean label {:.3f}, loss of the last steps {:.4f}",
+                                  printable(options.out), to_string(method), printable(knob.name),
+                                  with_separators(parameters), head.share, loss)) +
+      '\n');
   return 0;
 }
 

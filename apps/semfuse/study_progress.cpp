@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <memory>
+#include <utility>
 
 namespace semfuse {
 
@@ -27,6 +29,14 @@ void StudyProgress::line(std::string_view text) {
 
 void StudyProgress::clear() {
   if (const std::string text = status_.cleared(); !text.empty()) terminal_.print(text);
+}
+
+std::function<void(double)> show_progress(std::string what, bool quiet) {
+  const auto progress = std::make_shared<StudyProgress>(quiet);
+  return [progress, what = std::move(what)](double done) {
+    progress->show(what, done);
+    if (done >= 1.0) progress->clear();
+  };
 }
 
 }  // namespace semfuse

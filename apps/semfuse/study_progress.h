@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -34,5 +35,8 @@ class StudyProgress {
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
   std::chrono::steady_clock::time_point last_ = begin_;
 };
+
+// To be told of one piece of work how much of it is done; the line goes when all is.
+std::function<void(double done)> show_progress(std::string what, bool quiet = false);
 
 }  // namespace semfuse

@@ -11,6 +11,7 @@
 #include "interrupt.h"
 #include "io/file.h"
 #include "io/json_writer.h"
+#include "io/output_file.h"
 #include "semfuse/error.h"
 #include "settings.h"
 #include "status_line.h"
@@ -42,12 +43,8 @@ int train(const TaggerFlags& options) {
   training.passes = parse_whole_number("--passes", options.passes, 1, kMost).value_or(training.passes);
   training.features = parse_whole_number("--features", options.features, 1, kMost).value_or(training.features);
   training.seed = parse_whole_number("--seed", options.seed, 0, kMost).value_or(training.seed);
-  std::error_code ignored;
   if (options.out.empty()) throw Error("--out is empty; name a file");
-  if (std::filesystem::exists(std::filesystem::symlink_status(options.out, ignored))) {
-    throw Error(
-        fmt::format("{}: is already there and is not overwritten; remove it or choose another name", options.out));
-  }
+  require_new_file(options.out);
   std::vector<TaggedSentence> sentences;
   for (const std::string& file : options.files) {
     std::vector<TaggedSentence> more = load_conllu(file);

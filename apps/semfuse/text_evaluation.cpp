@@ -75,12 +75,13 @@ void evaluate_on_texts(const Checkpoint& checkpoint, const Experiment& experimen
   add("perplexity of a token", readable(result.perplexity, 4), ngram ? ngram->measured.perplexity : kNone);
   if (std::isfinite(result.feature_mse))
     add("features read back, mean squared error", fmt::format("{:.5f}", result.feature_mse), kNone);
+  const std::string heading = terminal.flowed(fmt::format(
+      "{} attention, {} validation texts, {} positions, {} bytes; {} parameters, {} {}", to_string(result.attention),
+      with_separators(data.val->size()), with_separators(result.num_positions), with_separators(data.val->num_bytes()),
+      with_separators(checkpoint.model.parameter_count()), with_separators(checkpoint.model.vocabulary().size()),
+      to_string(checkpoint.model.tokenizer()->kind())));
   terminal.print(fmt::format(
-      "{} attention, {} validation texts, {} positions, {} bytes; {} parameters, {} {}\n\n{}\n{}{}\n",
-      to_string(result.attention), with_separators(data.val->size()), with_separators(result.num_positions),
-      with_separators(data.val->num_bytes()), with_separators(checkpoint.model.parameter_count()),
-      with_separators(checkpoint.model.vocabulary().size()), to_string(checkpoint.model.tokenizer()->kind()),
-      table.text(terminal, 2, 2) + (held_out ? "\n" + to_text(*held_out, terminal) : ""),
+      "{}\n\n{}\n{}{}\n", heading, table.text(terminal, 2, 2) + (held_out ? "\n" + to_text(*held_out, terminal) : ""),
       ngram ? terminal.flowed(to_text(*ngram, result)) + '\n' : std::string(),
       terminal.flowed("Nobody knows the distribution of these texts, so there is no entropy floor to compare "
                       "with. Bits a byte can be compared between tokenizers, perplexities cannot.")));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -16,6 +17,7 @@ struct EvaluationOptions {
   bool count_end = true;  // Whether <eos> is read too, at a position that predicts <pad>, as in the authors' code.
   std::size_t max_length = 28;  // Most tokens of a sentence, <bos> and <eos> included; longer ones are refused.
   std::size_t threads = 0;      // 0: one for each processor.
+  std::function<void(double done)> on_progress = {};  // Told how much is read, from 0 to 1.
 };
 
 struct Evaluation {
@@ -81,7 +83,8 @@ struct Audit {
 
 // Replaces, behind every position of every sentence, all later words and then all later feature rows, and compares what
 // the model says up to the position bit by bit. The same seed tries the same changes. Throws Error as evaluate() does.
+// `on_progress` is told how much is done, from 0 to 1.
 Audit audit(const LanguageModel& model, std::span<const Sentence> sentences, std::uint64_t seed = 1,
-            std::size_t threads = 0);
+            std::size_t threads = 0, const std::function<void(double done)>& on_progress = {});
 
 }  // namespace semfuse

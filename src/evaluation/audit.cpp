@@ -148,10 +148,14 @@ class Auditor {
 
 }  // namespace
 
-Audit audit(const LanguageModel& model, std::span<const Sentence> sentences, std::uint64_t seed, std::size_t threads) {
+Audit audit(const LanguageModel& model, std::span<const Sentence> sentences, std::uint64_t seed, std::size_t threads,
+            const std::function<void(double done)>& on_progress) {
   if (sentences.empty()) throw Error("there is no sentence to audit on");
   Auditor auditor(model, seed, threads);
-  for (const Sentence& sentence : sentences) auditor.add(sentence);
+  for (std::size_t i = 0; i < sentences.size(); ++i) {
+    auditor.add(sentences[i]);
+    if (on_progress) on_progress(static_cast<double>(i + 1) / static_cast<double>(sentences.size()));
+  }
   return auditor.result();
 }
 

@@ -41,6 +41,7 @@ void for_each_batch(const LanguageModel& model, const Dataset& dataset, const Ev
       indices.push_back(next++);
     } while (next < dataset.size() && tokens + length(next) <= kBatchTokens);
     visit(make_batch(dataset, indices, options.count_end), pass);
+    if (options.on_progress) options.on_progress(static_cast<double>(next) / static_cast<double>(dataset.size()));
   }
 }
 

@@ -35,7 +35,7 @@ void check_ids(std::span<const TokenId> ids, std::size_t vocab_size) {
 
 // Reads all windows: begin() starts an empty text, read(tokens) gives a row of logits after each of the next tokens.
 TextScore score_windows(std::span<const TokenId> ids, std::size_t window, const std::function<void()>& begin,
-                        const std::function<Matrix(std::span<const TokenId>)>& read) {
+                        const std::function<Matrix(std::span<const TokenId>)>& read, const ScoreProgress& on_progress) {
   TextScore score{.ids = {ids.begin(), ids.end()}};
   for (std::size_t first = 0; first == 0 || first + 1 < ids.size(); first += window - 1) {
     const std::size_t end = std::min(ids.size(), first + window);
@@ -51,6 +51,7 @@ TextScore score_windows(std::span<const TokenId> ids, std::size_t window, const 
       if (t + count == ids.size()) {
         score.last_logits.assign(logits.row(count - 1), logits.row(count - 1) + logits.cols());
       }
+      if (on_progress) on_progress(static_cast<double>(t + count) / static_cast<double>(ids.size()));
     }
     if (window == 1) break;
   }
@@ -121,7 +122,8 @@ double TextScore::bits_per_byte() const {
   return sum / std::numbers::ln2 / static_cast<double>(num_bytes);
 }
 
-TextScore score_ids(const Backbone& backbone, std::span<const TokenId> ids, std::size_t window, std::size_t threads) {
+TextScore score_ids(const Backbone& backbone, std::span<const TokenId> ids, std::size_t window, std::size_t threads,
+                    const ScoreProgress& on_progress) {
   check_ids(ids, backbone.spec().vocab_size);
   BackbonePass pass(backbone, threads);
   KeyValueCache cache = pass.make_cache();
@@ -130,14 +132,15 @@ TextScore score_ids(const Backbone& backbone, std::span<const TokenId> ids, std:
       [&](std::span<const TokenId> tokens) {
         const BackboneRead next{.cache = &cache, .tokens = tokens, .num_wanted = tokens.size()};
         return pass.run({&next, 1});
-      });
+      },
+      on_progress);
 }
 
 TextScore score_adapted_ids(const LanguageModel& model, std::span<const TokenId> ids, std::size_t window,
-                            std::size_t threads, const ScoreRequest& request) {
+                            std::size_t threads, const ScoreRequest& request, const ScoreProgress& on_progress) {
   const BackboneNetwork& network = *adapted_network(model);
   const Backbone& backbone = network.backbone();
-  if (request.row.empty()) return score_ids(backbone, ids, window, threads);
+  if (request.row.empty()) return score_ids(backbone, ids, window, threads, on_progress);
   check_ids(ids, backbone.spec().vocab_size);
   AdapterWeights weights(*network.adapter());
   ThreadPool pool(1);
@@ -152,22 +155,25 @@ TextScore score_adapted_ids(const LanguageModel& model, std::span<const TokenId>
     plain_cache.set_length(0);
     features.clear();
   };
-  return score_windows(ids, window_of(backbone, window), begin, [&](std::span<const TokenId> tokens) {
-    const BackboneRead next{.cache = &cache,
-                            .tokens = tokens,
-                            .num_wanted = tokens.size(),
-                            .request = request.row,
-                            .features = features.next(tokens)};
-    const Matrix logits = pass.run({&next, 1});
-    if (request.guidance == 1.0) return logits;
-    const BackboneRead unasked{.cache = &plain_cache, .tokens = tokens, .num_wanted = tokens.size()};
-    guide_rows(plain.run({&unasked, 1}), logits, request.guidance);
-    return logits;
-  });
+  return score_windows(
+      ids, window_of(backbone, window), begin,
+      [&](std::span<const TokenId> tokens) {
+        const BackboneRead next{.cache = &cache,
+                                .tokens = tokens,
+                                .num_wanted = tokens.size(),
+                                .request = request.row,
+                                .features = features.next(tokens)};
+        const Matrix logits = pass.run({&next, 1});
+        if (request.guidance == 1.0) return logits;
+        const BackboneRead unasked{.cache = &plain_cache, .tokens = tokens, .num_wanted = tokens.size()};
+        guide_rows(plain.run({&unasked, 1}), logits, request.guidance);
+        return logits;
+      },
+      on_progress);
 }
 
 TextScore score_ids(const LanguageModel& model, std::span<const TokenId> ids, std::size_t window,
-                    const ScoreRequest& request) {
+                    const ScoreRequest& request, const ScoreProgress& on_progress) {
   check_ids(ids, model.vocabulary().size());
   if (model.options().attention != AttentionMask::causal) {
     throw Error("score: the model reads both ways, so it knows the token that it is to predict; name a causal one");
@@ -185,7 +191,8 @@ TextScore score_ids(const LanguageModel& model, std::span<const TokenId> ids, st
     stream.request = request.row;
   };
   return score_windows(
-      ids, window == 0 ? kOwnWindow : std::max<std::size_t>(window, 2), begin, [&](std::span<const TokenId> tokens) {
+      ids, window == 0 ? kOwnWindow : std::max<std::size_t>(window, 2), begin,
+      [&](std::span<const TokenId> tokens) {
         const auto read = [&](TokenStream& text, StreamPass& by) {
           text.tokens.insert(text.tokens.end(), tokens.begin(), tokens.end());
           if (num_features > 0) {
@@ -198,30 +205,32 @@ TextScore score_ids(const LanguageModel& model, std::span<const TokenId> ids, st
         const Matrix logits = read(stream, *pass);
         if (is_guided) guide_rows(read(unasked, *plain), logits, request.guidance);
         return logits;
-      });
+      },
+      on_progress);
 }
 
-TextScore score_text(const Backbone& backbone, std::string_view text, std::size_t window, std::size_t threads) {
+TextScore score_text(const Backbone& backbone, std::string_view text, std::size_t window, std::size_t threads,
+                     const ScoreProgress& on_progress) {
   std::size_t num_bytes = 0;
-  TextScore score = score_ids(backbone, ids_of(backbone, text, num_bytes), window, threads);
+  TextScore score = score_ids(backbone, ids_of(backbone, text, num_bytes), window, threads, on_progress);
   score.num_bytes = num_bytes;
   return score;
 }
 
 TextScore score_adapted_text(const LanguageModel& model, std::string_view text, std::size_t window, std::size_t threads,
-                             const ScoreRequest& request) {
+                             const ScoreRequest& request, const ScoreProgress& on_progress) {
   std::size_t num_bytes = 0;
   const std::vector<TokenId> ids = ids_of(adapted_network(model)->backbone(), text, num_bytes);
-  TextScore score = score_adapted_ids(model, ids, window, threads, request);
+  TextScore score = score_adapted_ids(model, ids, window, threads, request, on_progress);
   score.num_bytes = num_bytes;
   return score;
 }
 
-TextScore score_text(const LanguageModel& model, std::string_view text, std::size_t window,
-                     const ScoreRequest& request) {
+TextScore score_text(const LanguageModel& model, std::string_view text, std::size_t window, const ScoreRequest& request,
+                     const ScoreProgress& on_progress) {
   std::vector<TokenId> ids = model.encode(text);
   ids.insert(ids.begin(), Vocabulary::kBos);
-  TextScore score = score_ids(model, ids, window, request);
+  TextScore score = score_ids(model, ids, window, request, on_progress);
   score.num_bytes = text.size();
   return score;
 }

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "grammar/utf8.h"
+#include "io/quoted_text.h"
 
 namespace semfuse {
 namespace {
@@ -100,14 +101,18 @@ class RegexWriter {
 
 std::string gbnf_literal(std::string_view utf8) {
   std::string text = "\"";
-  for (const char c : utf8) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') {
-      text.append("\\").push_back(c);
+  while (!utf8.empty()) {
+    const std::string_view character = utf8.substr(0, std::max<std::size_t>(utf8_character_length(utf8), 1));
+    utf8.remove_prefix(character.size());
+    const auto byte = static_cast<unsigned char>(character.front());
+    if (character == "\"" || character == "\\") {
+      text.append("\\").append(character);
     } else if (byte < 0x20 || byte == 0x7F) {
       text += fmt::format("\\x{:02X}", byte);
+    } else if (character.size() > 1 && is_unsafe_to_show(character)) {
+      text += fmt::format("\\u{:04X}", static_cast<std::uint32_t>(code_point(character)));
     } else {
-      text.push_back(c);
+      text += character;
     }
   }
   return text + "\"";

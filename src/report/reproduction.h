@@ -52,7 +52,8 @@ std::vector<CodeComparison> compare_with_authors_code(const Reproduction& reprod
 std::string results_json(const Reproduction& reproduction);
 // report.html.
 std::string report_page(const Reproduction& reproduction);
-// docs/results.md.
+// docs/results.md, and how it begins.
+inline constexpr const char* kResultsHeading = "# Results\n\nWritten by `semfuse reproduce` (see `--markdown`)";
 std::string results_markdown(const Reproduction& reproduction);
 
 }  // namespace semfuse

@@ -327,9 +327,8 @@ std::string report_page(const Reproduction& r) {
 }
 
 std::string results_markdown(const Reproduction& r) {
-  std::string text =
-      "# Results\n\nWritten by `semfuse reproduce` (see `--markdown`); nothing here is typed by hand.\n\n" +
-      summary(r) + "\n\n" + look_ahead_note(r) + "\n\n";
+  std::string text = fmt::format("{}; nothing here is typed by hand.\n\n", kResultsHeading) + summary(r) + "\n\n" +
+                     look_ahead_note(r) + "\n\n";
   text += "## Table 1\n\n" + markdown_table(table1_rows(r));
   text += "## Claims over seeds\n\n" + markdown_table(claim_rows(r));
   if (r.paper_held_out) text += "## Against the authors' code\n\n" + markdown_table(authors_rows(r));

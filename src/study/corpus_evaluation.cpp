@@ -38,7 +38,8 @@ CorpusEvaluation evaluate_corpus(const Checkpoint& checkpoint, const CorpusEvalu
                                      {.held_out = corpus.held_out,
                                       .count_end = experiment.training.count_end,
                                       .max_length = experiment.corpus.max_length,
-                                      .threads = options.threads});
+                                      .threads = options.threads,
+                                      .on_progress = options.on_progress});
   const bool count_end = experiment.training.count_end;
   const Floors floors = {.here = synthetic_floor_on(sentences, corpus, count_end),
                          .expected = synthetic_floor(corpus, count_end),

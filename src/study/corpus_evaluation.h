@@ -19,6 +19,7 @@ struct CorpusEvaluationOptions {
   std::size_t threads = 0;
   bool against_ngram = false;
   std::function<void(double done)> on_counting = {};  // Told while n-grams are counted.
+  std::function<void(double done)> on_progress = {};  // Told while the model reads the texts.
 };
 
 // What the synthetic corpus' generator says of its sentences.

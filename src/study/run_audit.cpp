@@ -24,13 +24,14 @@ std::vector<Sentence> beginnings(const Dataset& dataset, const Vocabulary& vocab
 
 }  // namespace
 
-Audit audit_run(const Checkpoint& checkpoint, std::size_t sentences, std::size_t threads) {
+Audit audit_run(const Checkpoint& checkpoint, std::size_t sentences, std::size_t threads,
+                const std::function<void(double done)>& on_progress) {
   Experiment experiment = checkpoint.experiment();
   experiment.corpus.val = sentences;
   const ExperimentData data = validation_data(experiment, checkpoint.model, threads);
   return audit(checkpoint.model,
                data.val ? beginnings(*data.val, checkpoint.model.vocabulary(), sentences) : data.corpus.val,
-               experiment.seed, threads);
+               experiment.seed, threads, on_progress);
 }
 
 bool looks_ahead(const Audit& result) {

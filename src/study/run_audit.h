@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 
 #include "semfuse/checkpoint.h"
 #include "semfuse/evaluation.h"
@@ -12,7 +13,8 @@ namespace semfuse {
 constexpr std::size_t kAuditSentences = 40;
 
 // Of models of files the beginnings of texts. Throws Error as validation_data() and audit() do.
-Audit audit_run(const Checkpoint& checkpoint, std::size_t sentences, std::size_t threads);
+Audit audit_run(const Checkpoint& checkpoint, std::size_t sentences, std::size_t threads,
+                const std::function<void(double done)>& on_progress = {});
 
 bool looks_ahead(const Audit& result);
 

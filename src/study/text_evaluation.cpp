@@ -42,7 +42,10 @@ TextEvaluation evaluate_texts(const Checkpoint& checkpoint, Experiment experimen
         "the files changed since the model was trained on them, so some of these texts may be ones that it has seen");
   }
   found.notes.insert(found.notes.end(), data.notes.begin(), data.notes.end());
-  const EvaluationOptions how{.held_out = {}, .count_end = experiment.training.count_end, .threads = options.threads};
+  const EvaluationOptions how{.held_out = {},
+                              .count_end = experiment.training.count_end,
+                              .threads = options.threads,
+                              .on_progress = options.on_progress};
   found.result = evaluate(checkpoint.model, *data.val, how);
   if (options.against_ngram) {
     const auto training =

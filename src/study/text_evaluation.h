@@ -20,6 +20,7 @@ struct TextEvaluationOptions {
   std::size_t threads = 0;
   bool against_ngram = false;
   std::function<void(double done)> on_counting = {};  // Told while n-grams are counted.
+  std::function<void(double done)> on_progress = {};  // Told while the model reads the texts.
 };
 
 struct TextEvaluation {

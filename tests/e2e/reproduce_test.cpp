@@ -121,6 +121,19 @@ TEST_F(ReproduceCommand, MoreSeedsKeepThoseThatAreThere) {
   EXPECT_THAT(Process::text(path("results.md")), HasSubstr("## Table 1\n"));
 }
 
+TEST_F(ReproduceCommand, OnlyItsOwnMarkdownIsOverwritten) {
+  const Arguments mine = tiny_reproduction(out(), {"--quick", "--markdown", path("mine.md")});
+  EXPECT_EQ(semfuse_program(mine).exit_code, 0);
+  EXPECT_EQ(semfuse_program(mine).exit_code, 0);
+  std::ofstream(path("mine.md")) << "# Notes\n";
+  const ProcessResult result = semfuse_program(mine);
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, HasSubstr("mine.md: is already there"));
+  EXPECT_EQ(Process::text(path("mine.md")), "# Notes\n");
+  EXPECT_THAT(semfuse_program(tiny_reproduction(out(), {"--quick", "--markdown", path("none/it.md")})).err,
+              HasSubstr("there is no folder"));
+}
+
 TEST_F(ReproduceCommand, OtherSettingsInTheSameFolderAreRefused) {
   const auto before = tree_of(out());
   expect_refused(tiny_reproduction(out(), {"--quick", "--set", "training.epochs=2"}), "with other settings");

@@ -125,6 +125,10 @@ TEST_F(RunTools, LogDrawsTheCurves) {
   EXPECT_THAT(svg, HasSubstr("<polyline"));
   ASSERT_EQ(semfuse_program({"log", run_, "--svg", folder_ / "curves.svg"}).exit_code, 0);
   EXPECT_EQ(Process::text(folder_ / "curves.svg"), svg);
+  ASSERT_EQ(semfuse_program({"log", run_, "--svg", folder_ / "curves.svg"}).exit_code, 0) << "an SVG may be replaced";
+  const std::string model = Process::text(run_ + "/model.safetensors");
+  expect_refused({"log", run_, "--svg", run_ + "/model.safetensors"}, "is not an SVG and is not overwritten");
+  EXPECT_EQ(Process::text(run_ + "/model.safetensors"), model);
   expect_refused({"log", folder_ / "absent"}, "has no log.jsonl");
   std::ofstream(run_ + "/log.jsonl") << "garbage\n";
   expect_refused({"log", run_}, "log.jsonl:1:1");
@@ -153,6 +157,7 @@ TEST_F(RunTools, ExportWritesThreeFiles) {
   EXPECT_EQ(config["features"].size(), 22U);
   EXPECT_EQ(config["eos"], 2);
   expect_refused({"export", run_, "--to", to}, "is already there");
+  expect_refused({"export", run_, "--to", folder_ / std::string(300, 'x')}, "File name too long; choose another");
   expect_refused({"export", folder_ / "absent", "--to", folder_ / "x"}, "absent");
   expect_refused({"export", run_, "--to", run_ + "/config.toml/x"}, "config.toml");
   EXPECT_FALSE(fs::exists(folder_ / "x"));

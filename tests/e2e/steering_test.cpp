@@ -131,6 +131,17 @@ TEST_F(SteeringProgram, ExplainsWhatTheMethodDid) {
   EXPECT_GT(first["model"].get<double>(), 0.0);
 }
 
+TEST_F(SteeringProgram, ASignalStopsTheTrainingOfAHead) {
+  Process process(command_of("semfuse", {"steer", "train", path("model"), "--method", "fudge", "--knob", "kind",
+                                         "--out", path("stopped"), "--steps", "100000000"}));
+  ASSERT_TRUE(wait_until([&] { return process.processor_time() > std::chrono::seconds(2); }));
+  process.signal(SIGINT);
+  const ProcessResult result = process.result();
+  EXPECT_EQ(result.exit_code, 128 + SIGINT);
+  expect_one_error_line(result, "stopped was not written");
+  EXPECT_FALSE(std::filesystem::exists(path("stopped")));
+}
+
 TEST_F(SteeringProgram, SaysWhatIsMissing) {
   expect_refused({"--method", "value"}, "add --steer");
   expect_refused({"--method", "value", "--steer", "kind=1"}, "add --head");
@@ -146,6 +157,9 @@ TEST_F(SteeringProgram, SaysWhatIsMissing) {
                         "declare it");
   expect_one_error_line(semfuse_program({"steer", "train", path("model"), "--knob", "kind", "--out", path("value")}),
                         "is already there");
+  // Before the model is read.
+  expect_one_error_line(semfuse_program({"steer", "train", path("none"), "--knob", "kind", "--out", path("no/head")}),
+                        "there is no folder");
 }
 
 }  // namespace

@@ -109,6 +109,7 @@ TEST(TerminalWidth, ResultsFitATerminal) {
       {"sweep", run, "--n", "10", "--levels", "2"},
       {"compare", kGoldenRun, kGoldenRun},
       {"log", run},
+      {"corpus", "--train", "50", "--val", "20", "--held-out", "random-classes", "--out", folder / "c"},
       tiny({"ablate", "--out", folder / "a", "--seeds", "2", "--only", "semfuse", "--only", "causal_baseline"}),
       tiny({"reproduce", "--out", folder / "r", "--quick"})};
   for (const Arguments& arguments : commands) {

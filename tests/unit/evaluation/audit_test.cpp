@@ -61,6 +61,9 @@ TEST(Audit, TheSameForAnyNumberOfThreads) {
 TEST(Audit, RefusesNothingToWorkOn) {
   const LanguageModel model = model_with(AttentionMask::causal, /*fusion=*/false, FeatureSet::paper);
   EXPECT_THROW(audit(model, {}), Error);
+  std::vector<double> told;
+  audit(model, some_sentences(4), 3, 1, [&](double done) { told.push_back(done); });
+  EXPECT_EQ(told, (std::vector{0.25, 0.5, 0.75, 1.0}));
 }
 
 }  // namespace

@@ -50,6 +50,23 @@ TEST(RegexGrammar, MatchesWholeTexts) {
   }
 }
 
+// A terminal obeys such characters, or shows what is around them in another order.
+TEST(RegexGrammar, WritesNothingThatATerminalObeys) {
+  const std::string text =
+      "a\u009b\u202e\u0080\u2066"
+      "1é";
+  for (const Grammar& grammar :
+       {Grammar::from_regex(text), Grammar::from_json_schema(R"({"const": ")" + text + "\"}", "schema")}) {
+    const std::string gbnf = grammar.gbnf();
+    for (const char* unsafe : {"\u009b", "\u202e", "\u0080", "\u2066"}) EXPECT_EQ(gbnf.find(unsafe), gbnf.npos) << gbnf;
+    EXPECT_THAT(gbnf, HasSubstr("\\u009B"));
+    EXPECT_THAT(gbnf, HasSubstr("1é"));
+    const Grammar again = Grammar::parse(gbnf, "again");
+    EXPECT_EQ(again.match(text).accepted, grammar.match(text).accepted);
+    EXPECT_TRUE(again.match(text).accepted || again.match('"' + text + '"').accepted);
+  }
+}
+
 std::string regex_error_of(const std::string& regex) {
   try {
     Grammar::from_regex(regex);
