@@ -41,15 +41,20 @@ struct SessionText {
 // One of the threads: what it has to begin with, and how much it has in all.
 struct SessionThread {
   std::deque<std::shared_ptr<SessionText>> inbox;
+  std::deque<std::shared_ptr<SessionText>> fresh = {};  // Taken from the inbox; of the thread alone.
   std::size_t num_texts = 0;
   std::condition_variable wake;
   std::thread thread;
 };
 
-// Lets go of what the text's callbacks hold, which may be much, before it counts as ended.
+// Lets go of what the text's callbacks hold, which may be much, before it counts as ended. What a callback throws at
+// the end there is nobody to tell; the text has ended all the same.
 void tell_end(SessionText& text, Generation generation) {
   const GenerationSession::Events events = std::move(text.events);
-  if (events.on_end) events.on_end(std::move(generation));
+  try {
+    if (events.on_end) events.on_end(std::move(generation));
+  } catch (const std::exception&) {
+  }
 }
 
 Generation stopped_before_it_began() {
@@ -159,14 +164,14 @@ void GenerationSession::State::write_batch(SessionThread& own, std::map<Ticket, 
     begun.erase(ticket);
   });
   while (true) {
-    std::deque<std::shared_ptr<SessionText>> fresh;
     {
       std::unique_lock lock(mutex);
       if (batch.empty()) own.wake.wait(lock, [&] { return stopping || !own.inbox.empty(); });
       if (stopping && batch.empty() && own.inbox.empty()) return;
-      fresh.swap(own.inbox);
+      own.fresh.swap(own.inbox);
     }
-    for (const std::shared_ptr<SessionText>& text : fresh) {
+    for (; !own.fresh.empty(); own.fresh.pop_front()) {
+      const std::shared_ptr<SessionText>& text = own.fresh.front();
       if (text->cancelled) {
         end(own, *text, stopped_before_it_began());
         continue;
@@ -202,6 +207,8 @@ void GenerationSession::State::write(SessionThread& own) {
       write_batch(own, begun);
       return;
     } catch (const std::exception& error) {  // No Error of a text: memory, most likely. Its texts fail, no others.
+      for (const std::shared_ptr<SessionText>& text : own.fresh) begun.emplace(text->ticket, text);
+      own.fresh.clear();
       for (const auto& [ticket, text] : begun) {
         Generation failed;
         failed.finish = Generation::Finish::failed;

@@ -29,6 +29,8 @@ double log_of(double probability) {
 }
 
 constexpr std::size_t kLongPrompts = std::size_t{64} << 10;  // Bytes that are too many to be read at once.
+// Tokens that an answer may name beside those that were drawn: about 0.5 KB each until it is sent.
+constexpr std::size_t kMostRunners = 200'000;
 
 bool continues_character(char c) {
   return (static_cast<unsigned char>(c) & 0xC0) == 0x80;
@@ -165,6 +167,15 @@ void Completion::start(std::shared_ptr<const CompiledGrammar> grammar) {
     const std::vector<TokenId>& ids = prompts.emplace_back(ids_of(prompt));
     prompt_tokens += ids.size();
     for (std::size_t k = 0; k < request_.n; ++k) requests.push_back(generation_request(prompt, ids.size(), k));
+  }
+  std::size_t most_runners = 0;
+  for (const GenerationRequest& each : requests) most_runners += each.explain ? each.max_tokens * each.choices : 0;
+  if (!request_.stream && most_runners > kMostRunners) {
+    throw ApiError(400,
+                   fmt::format("logprobs: the answer could name {} tokens beside those drawn, and may name {}; ask for "
+                               "fewer texts, tokens or alternatives, or for a stream",
+                               most_runners, kMostRunners),
+                   "logprobs");
   }
   for (std::size_t p = 0; p < prompts.size(); ++p) {
     if (!is_wanted()) return;

@@ -130,6 +130,9 @@ void read_stop(RequestFields& fields, CompletionRequest& request) {
   if (list.size() > kMaxStops) fields.refuse("stop", fmt::format("at most {} texts", kMaxStops));
   for (const nlohmann::json& each : list) {
     if (!each.is_string()) fields.refuse("stop", "must be a string or a list of strings");
+    if (each.get_ref<const std::string&>().size() > kMaxStopBytes) {
+      fields.refuse("stop", fmt::format("each may have {} bytes", kMaxStopBytes));
+    }
     if (!each.get<std::string>().empty()) request.stop.push_back(each.get<std::string>());
   }
 }

@@ -16,6 +16,7 @@ namespace semfuse {
 // Most of what one request may ask for; what a model and a server allow is checked by whoever has them.
 constexpr std::size_t kMaxChoices = 128;  // Prompts times n.
 constexpr std::size_t kMaxStops = 16;
+constexpr std::size_t kMaxStopBytes = 1000;
 constexpr std::size_t kMaxTopLogprobs = 20;
 
 struct CompletionRequest {

@@ -241,7 +241,7 @@ class Api(unittest.TestCase):
         for body, param in [({"prompt": "zzz"}, "prompt"), ({"knobs": {"x": 1}}, "knobs.x"), ({"knobs": {"polarity": 7}}, "knobs.polarity"),
                             ({"max_tokens": 10 ** 6}, "max_tokens"), ({"temprature": 1}, "temprature"), ({"grammar": "root ::= ("}, "grammar"),
                             ({"frequency_penalty": 1}, "frequency_penalty"), ({"n": 1000}, "n"), ({"max_tokens": 0}, "max_tokens"), ({"logit_bias": {"999999": 1}}, "logit_bias"),
-                            ({"logit_bias": {"005": 1}}, "logit_bias"), ({"prompt": ["Alice", "xyzzy"]}, "prompt"), ({"prompt": [[5], [10 ** 6]]}, "prompt")]:
+                            ({"logit_bias": {"005": 1}}, "logit_bias"), ({"stop": "a" * 1001}, "stop"), ({"prompt": ["Alice", "xyzzy"]}, "prompt"), ({"prompt": [[5], [10 ** 6]]}, "prompt")]:
             for stream in [False, True]:
                 status, answer = self.server.post("/v1/completions", {**body, "stream": stream})
                 self.assertEqual((status, answer["error"]["param"]), (400, param), answer)
@@ -367,7 +367,9 @@ class Live(unittest.TestCase):
                 client.stdout.close()
             self.assertEqual(server.complete(seed=7)["choices"][0]["text"], expected)
             self.assertTrue(wait_until(lambda: server.metric("requests_processing") == 0))
-
+            # What a whole answer could name would fill the memory before it is sent.
+            status, answer = server.post("/v1/completions", {"n": 8, "max_tokens": 20000, "logprobs": 5})
+            self.assertEqual((status, answer["error"]["param"]), (400, "logprobs"))
 
     def test_prompts_are_scored_once_and_for_nobody_who_has_left(self):
         with Server(BIN_DIR, [RUN], "--max-tokens", "100000", "--timeout", "5", "--max-requests", "16") as server:

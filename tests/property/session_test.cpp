@@ -203,6 +203,7 @@ TEST(Session, WhatACallbackThrowsEndsItsTextAlone) {
   std::vector<Generation> ends(2);
   {
     GenerationSession session(generator);
+    session.submit({.seed = 3}, {.on_end = [](const Generation&) { throw Error("too late"); }});
     session.submit({.seed = 1}, {.on_token = [](const GeneratedToken&) -> bool { throw Error("enough"); },
                                  .on_end = [&](Generation g) { ends[0] = std::move(g); }});
     session.submit({.seed = 2}, {.on_end = [&](Generation g) { ends[1] = std::move(g); }});
