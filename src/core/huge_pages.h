@@ -26,7 +26,7 @@ struct HugePageAllocator {
   T* allocate(std::size_t count) {
     if (count > PTRDIFF_MAX / sizeof(T) - kPage) throw std::bad_array_new_length();
     const std::size_t bytes = count * sizeof(T);
-    if (bytes < kPage) return static_cast<T*>(::operator new(bytes));
+    if (bytes < kPage) return static_cast<T*>(::operator new(bytes, std::align_val_t(alignof(T))));
     const std::size_t rounded = (bytes + kPage - 1) / kPage * kPage;
     void* p = std::aligned_alloc(kPage, rounded);
     if (p == nullptr) throw std::bad_alloc();
@@ -37,7 +37,7 @@ struct HugePageAllocator {
   }
   void deallocate(T* p, std::size_t count) noexcept {
     if (count * sizeof(T) < kPage) {
-      ::operator delete(p);
+      ::operator delete(p, std::align_val_t(alignof(T)));
     } else {
       std::free(p);  // NOLINT(cppcoreguidelines-no-malloc)
     }
