@@ -373,10 +373,10 @@ class Live(unittest.TestCase):
 
     def test_prompts_are_scored_once_and_for_nobody_who_has_left(self):
         with Server(BIN_DIR, [RUN], "--max-tokens", "100000", "--timeout", "5", "--max-requests", "16") as server:
-            def seconds(**more):
-                began = time.monotonic()
+            def seconds(**more):  # Of processor: what else the machine does makes no difference.
+                began = server.processor_seconds()
                 server.complete(**scoring(1, 2000), **more)
-                return time.monotonic() - began
+                return server.processor_seconds() - began
 
             seconds()
             once = seconds()

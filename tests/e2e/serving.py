@@ -1,6 +1,7 @@
 """A tiny model, a server of it, and plain HTTP clients: what the checks of `semfuse serve` share."""
 import http.client
 import json
+import os
 import pathlib
 import re
 import signal
@@ -143,6 +144,10 @@ class Server:
             except (ConnectionError, BrokenPipeError):
                 pass
             return received
+
+    def processor_seconds(self):
+        fields = pathlib.Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def memory(self):
         """Resident bytes."""
