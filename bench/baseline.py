@@ -4,7 +4,7 @@ A row is a ratio, not a time, so that it holds on another machine of the same ki
 one sentence as a share of the speed at which the weights could be read. Both are measured in the same run.
 
   rows(results)                  what a run of bench/run measured: {"training step, fusion": {"ratio": 0.55, "noise": 0.04, "of": "FMA peak"}, ...}
-  best(rounds)                   the rows of several such runs as one
+  best(rounds)                   the rows of the results of several such runs as one
   compare(rows, baseline)        one verdict a row
   updated(rows, baseline, cpu)   the baseline to store
 """
@@ -46,8 +46,17 @@ def rows(results):
     return found
 
 
+PEAKS = ("fma_peak_one_thread_gflops", "read_gb_per_second")
+
+
+def with_peaks(results, peaks):
+    """The results beside the best of their own peaks and of others: what disturbs a machine makes its peak no lower."""
+    return {**results, **{name: max(one[name] for one in (results, *peaks) if name in one) for name in PEAKS}}
+
+
 def best(rounds):
     """Each row at its best of all rounds; its noise is also what the rounds differ by, which one round cannot know of a busy machine."""
+    rounds = [rows(with_peaks(one, rounds)) for one in rounds]
     found = {}
     for name in dict.fromkeys(name for one in rounds for name in one):
         of_rounds = [one[name] for one in rounds if name in one]

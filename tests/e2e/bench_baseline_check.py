@@ -45,9 +45,13 @@ assert "a machine (this is another machine)" in lines[0] and "0.40" in lines[-2]
 assert "no baseline" in baseline.report(rows, {"rows": {}}, "a machine")[0]
 
 # Of several rounds the best counts, and what they differ by is noise.
-of_rounds = baseline.best([baseline.rows(with_training(ratio)) for ratio in (0.48, 0.6, 0.55)])
+of_rounds = baseline.best([with_training(ratio) for ratio in (0.48, 0.6, 0.55)])
 assert of_rounds["training step, fusion"] == {"ratio": 0.6, "noise": 0.12, "of": "FMA peak"}, of_rounds
 assert {name: one for name, one in of_rounds.items() if "training" not in name} == {name: one for name, one in rows.items() if "training" not in name}
+
+# A peak that was disturbed in one of them makes no row of it better.
+disturbed = baseline.best([{**RESULTS, "fma_peak_one_thread_gflops": peak} for peak in (100.0, 50.0)])
+assert disturbed["forward 118 x 384 x 128"] == {"ratio": 0.9, "noise": 0.027, "of": "FMA peak"}, disturbed
 
 # A short run leaves the rows alone that it did not measure.
 short = {key: value for key, value in RESULTS.items() if key != "kernels"}
