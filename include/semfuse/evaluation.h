@@ -43,8 +43,8 @@ struct Evaluation {
 Evaluation evaluate(const LanguageModel& model, std::span<const Sentence> sentences,
                     const EvaluationOptions& options = {});
 
-// The same for texts that are encoded already: by the model's vocabulary and for its features. Of the options,
-// max_length does not matter.
+// The same for texts that are encoded already: by the model's vocabulary and for its features. A piece of a longer text
+// is read behind the end of the piece before, half as long at least. Of the options, max_length does not matter.
 Evaluation evaluate(const LanguageModel& model, const Dataset& dataset, const EvaluationOptions& options = {});
 
 // Some words of texts, each wherever it is next.

@@ -8,6 +8,7 @@
 #include "backbone/adapted_model.h"
 #include "core/nearest_word.h"
 #include "evaluation/adapted_perplexity.h"
+#include "evaluation/context_pass.h"
 #include "evaluation/corpus_pass.h"
 #include "kernels/softmax.h"
 #include "model/model_access.h"
@@ -52,17 +53,18 @@ std::vector<bool> held_out_flags(const Vocabulary& vocabulary, const std::vector
   return flags;
 }
 
-// Adds to sentence_nats, which has a place for each sentence of the batch.
-Sums measure(const Batch& batch, const Shard& shard, Matrix logits, Matrix feature_logits,
-             const std::vector<bool>& held_out, std::span<double> sentence_nats) {
+// Adds to window_nats, which has a place for each sentence of the batch.
+Sums measure(const Batch& batch, const Shard& shard, std::span<const ContextWindow> windows, Matrix logits,
+             Matrix feature_logits, const std::vector<bool>& held_out, std::span<double> window_nats) {
   Sums sums;
   std::size_t sentence = shard.first_sentence;
   for (std::size_t t = 0; t < shard.num_tokens; ++t) {
     while (batch.first_token[sentence + 1] <= shard.first_token + t) ++sentence;
+    if (shard.first_token + t < batch.first_token[sentence] + windows[sentence].context) continue;
     const auto target = static_cast<std::size_t>(batch.targets[shard.first_token + t]);
     const double cross_entropy = static_cast<double>(log_sum_exp(logits.row(t), logits.cols()) - logits(t, target));
     sums.cross_entropy += cross_entropy;
-    sentence_nats[sentence] += cross_entropy;
+    window_nats[sentence] += cross_entropy;
     if (!held_out[target]) {
       sums.seen_cross_entropy += cross_entropy;
       sums.seen += 1;
@@ -100,18 +102,21 @@ Evaluation evaluate(const LanguageModel& model, const Dataset& dataset, const Ev
   const std::size_t num_features = ModelAccess::network(model).num_features();
   Sums total;
   std::size_t num_positions = 0;
-  std::vector<double> sentence_nats;
-  for_each_batch(model, dataset, options, [&](const Batch& batch, ForwardPass& pass) {
+  std::vector<double> sentence_nats(dataset.size());
+  const auto visit = [&](const Batch& batch, std::span<const ContextWindow> windows, ForwardPass& pass) {
     std::vector<Sums> shard_sums(batch.shards.size());
-    const std::size_t first_sentence = sentence_nats.size();
-    sentence_nats.resize(first_sentence + batch.num_sentences());
+    std::vector<double> window_nats(windows.size());
     pass.run(batch, [&](const Shard& shard, Matrix logits, Matrix feature_logits) {
-      shard_sums[shard.index] =
-          measure(batch, shard, logits, feature_logits, held_out, std::span(sentence_nats).subspan(first_sentence));
+      shard_sums[shard.index] = measure(batch, shard, windows, logits, feature_logits, held_out, window_nats);
     });
     for (const Sums& sums : shard_sums) total += sums;
     num_positions += batch.num_tokens();
-  });
+    for (std::size_t i = 0; i < windows.size(); ++i) {
+      sentence_nats[windows[i].text] += window_nats[i];
+      num_positions -= windows[i].context;
+    }
+  };
+  for_each_batch_in_context(model, dataset, options, visit);
 
   constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
   const auto positions = static_cast<double>(num_positions);
