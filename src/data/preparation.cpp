@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 #include <sys/stat.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 #include <algorithm>
 #include <array>
@@ -372,6 +375,9 @@ PreparedData prepare(const PreparationOptions& options, const fs::path& cache) {
                               (options.train.empty() ? options.val : options.train).front().string()));
     }
     made.give_name();
+#ifdef __GLIBC__
+    ::malloc_trim(0);  // What threads took for their blocks is not needed again: training finds it as new memory.
+#endif
     data = open(folder, options);
   }
   data->fingerprint = fingerprint;

@@ -83,7 +83,7 @@ MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
 // How many pages a fault maps is up to the system, from one to hundreds, so what there is is asked for now and then.
 void MappedFile::note_read(std::size_t first, std::size_t count) const {
   constexpr std::size_t kPart = std::size_t{64} << 10;
-  constexpr std::size_t kPartsBetween = 32;
+  constexpr std::size_t kPartsBetween = 4;
   if (size_ <= most_kept_ / 4) return;
   const std::size_t part = first / kPart;
   if (last_part_.load(std::memory_order_relaxed) == part && count <= kPart) return;

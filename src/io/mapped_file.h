@@ -13,7 +13,7 @@ namespace semfuse {
 // what is read. Const functions may be called from several threads at once.
 class MappedFile {
  public:
-  static constexpr std::size_t kMostKept = std::size_t{96} << 20;
+  static constexpr std::size_t kMostKept = std::size_t{64} << 20;
 
   MappedFile() = default;  // Empty.
   // Throws Error if the file cannot be read or has another size than `size` bytes.
