@@ -14,6 +14,7 @@
 
 #include "semfuse/dataset.h"
 #include "semfuse/language_model.h"
+#include "semfuse/steering_head.h"
 
 namespace semfuse {
 
@@ -21,32 +22,6 @@ class LogitSource;
 class Generator;
 struct Generation;
 struct GenerationRequest;
-
-enum class SteeringMethod {
-  value,     // How probable the label is once the next token is this one, read off the model's hidden state.
-  fudge,     // The same of a classifier of its own, which reads the last words and not the model's state.
-  lm_steer,  // A linear map moves the hidden state before the output rows.
-  pplm       // A classifier of the mean hidden state, whose gradient moves the keys and values of the past.
-};
-
-std::string_view to_string(SteeringMethod method);
-
-// What was learned to steer one knob of one model: a few matrices. A value; save_steering() makes it a file.
-struct SteeringHead {
-  struct Tensor {
-    std::string name;
-    std::vector<std::size_t> shape;
-    std::vector<float> values;  // Row-major.
-  };
-
-  SteeringMethod method = SteeringMethod::value;
-  std::string knob;    // Its name.
-  double share = 0.5;  // Mean label of the training texts.
-  std::string model;   // steering_fingerprint() of the model; no other can be steered by it.
-  std::vector<Tensor> tensors;
-
-  const Tensor& tensor(std::string_view name) const;  // Throws Error if it is missing.
-};
 
 // Of the weights and tokens of a model.
 std::string steering_fingerprint(const LanguageModel& model);
@@ -65,6 +40,9 @@ struct SteeringTraining {
   // texts of people alone, and overrates what it writes against its beginning.
   TextJudge judge = {};
   std::size_t written = 6000;  // Texts that are written each time; as many as have a label, at most.
+  // The dataset's labels are those of the model's knobs, and texts are asked for what they show of the others: the head
+  // then knows what is left to it where these are set.
+  bool others = false;
   // Told after each of the steps; false stops the training with an Error.
   std::function<bool(std::uint64_t step, std::uint64_t steps, double loss)> on_step = {};
 };

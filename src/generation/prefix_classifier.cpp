@@ -42,11 +42,11 @@ double PrefixClassifier::log_odds(std::span<const TokenId> tokens) const {
   return sum;
 }
 
-void PrefixClassifier::read(std::span<const TokenId> tokens, std::span<float> z) const {
+void PrefixClassifier::read(std::span<const TokenId> tokens, std::span<const TokenId> next, std::span<float> z) const {
   const double before = log_odds(tokens);
   const TokenId second_last = token_before(tokens, tokens.size(), 2);
-  for (std::size_t id = 0; id < z.size(); ++id) {
-    z[id] = static_cast<float>(before + term(second_last, tokens.back(), static_cast<TokenId>(id)));
+  for (std::size_t i = 0; i < next.size(); ++i) {
+    z[i] = static_cast<float>(before + term(second_last, tokens.back(), next[i]));
   }
 }
 

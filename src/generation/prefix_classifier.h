@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <span>
 
-#include "semfuse/steering.h"
+#include "semfuse/steering_head.h"
 #include "semfuse/vocabulary.h"
 
 namespace semfuse {
@@ -29,8 +29,8 @@ class PrefixClassifier {
 
   // Log-odds of the label after <bos> and some tokens.
   double log_odds(std::span<const TokenId> tokens) const;
-  // z [vocab_size]: the same if each token came next.
-  void read(std::span<const TokenId> tokens, std::span<float> z) const;
+  // The same if each of some tokens came next.
+  void read(std::span<const TokenId> tokens, std::span<const TokenId> next, std::span<float> z) const;
 
  private:
   double term(TokenId second_last, TokenId last, TokenId token) const;

@@ -181,9 +181,8 @@ FudgeSource::FudgeSource(const LanguageModel& model, const SteeringHead& head, d
       strength_(strength) {}
 
 std::unique_ptr<TextState> FudgeSource::open(const ReadModel&, const GenerationRequest&) const {
-  const auto log_odds = [this](std::span<const TokenId> tokens, std::span<const float>, std::span<float> z) {
-    classifier_.read(tokens, z);
-  };
+  const auto log_odds = [this](std::span<const TokenId> tokens, std::span<const float>, std::span<const TokenId> next,
+                               std::span<float> z) { classifier_.read(tokens, next, z); };
   return std::make_unique<TiltedText>(log_odds, ends_, target_, share_, strength_);
 }
 

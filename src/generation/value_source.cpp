@@ -1,143 +1,6 @@
 #include "generation/value_source.h"
 
-#include <algorithm>
-#include <cassert>
-#include <cmath>
-#include <utility>
-
-#include "kernels/reductions.h"
-#include "kernels/softmax.h"
-#include "semfuse/error.h"
-
 namespace semfuse {
-
-namespace {
-
-AlignedFloats packed_transpose(ConstMatrix matrix) {
-  AlignedFloats numbers(packed_size(matrix.cols(), matrix.rows()));
-  pack_transposed(matrix, numbers.data());
-  return numbers;
-}
-
-// A tensor of the head as a matrix of that many columns. Throws Error.
-ConstMatrix matrix_of(const SteeringHead& head, std::string_view name, std::size_t cols) {
-  const SteeringHead::Tensor& tensor = head.tensor(name);
-  if (tensor.shape.size() != 2 || tensor.shape[1] != cols) {
-    throw Error("the head was trained for a model of another size; train one for this model");
-  }
-  return {tensor.values.data(), tensor.shape[0], cols};
-}
-
-std::vector<float> vector_of(const SteeringHead& head, std::string_view name, std::size_t size) {
-  const SteeringHead::Tensor& tensor = head.tensor(name);
-  if (tensor.values.size() != size) {
-    throw Error("the head was trained for a model of another size; train one for this model");
-  }
-  return tensor.values;
-}
-
-// A text ends only where it is so probably what is wanted, or as going on could make it; below, ends fall by this many
-// times the strength. Not without bound: a text that cannot become what is wanted must end too.
-constexpr double kSureEnough = 0.9;
-constexpr double kEndStrength = 8.0;
-constexpr double kMostFall = 20.0;
-constexpr float kLeastPlausible = 0.0001f;  // The least probability of a word that can well stand somewhere.
-
-}  // namespace
-
-ValueReader::ValueReader(const SteeringHead& head, ConstMatrix output_rows)
-    : vocab_size_(output_rows.rows()), so_far_(head, output_rows.rows()) {
-  const ConstMatrix inner = matrix_of(head, "inner.weight", output_rows.cols());
-  inner_ = inner.rows();
-  const ConstMatrix map = matrix_of(head, "map.weight", inner_);
-  rank_ = map.rows();
-  const ConstMatrix projection = matrix_of(head, "rows.weight", output_rows.cols());
-  if (projection.rows() != rank_) throw Error("the head's matrices do not fit together; train it again");
-  inner_bias_ = vector_of(head, "inner.bias", inner_);
-  map_bias_ = vector_of(head, "map.bias", rank_);
-  prefix_ = vector_of(head, "prefix.weight", inner_);
-  token_bias_ = vector_of(head, "token.bias", vocab_size_);
-  inner_map_ = packed_transpose(inner);
-  map_ = packed_transpose(map);
-  const AlignedFloats to_rank = packed_transpose(projection);
-  AlignedFloats numbers(vocab_size_ * rank_);
-  const Matrix rows(numbers.data(), vocab_size_, rank_);
-  matmul(output_rows, {.data = to_rank.data(), .depth = output_rows.cols(), .cols = rank_}, rows);
-  rows_ = packed_transpose(rows);
-}
-
-void ValueReader::read(std::span<const TokenId> tokens, std::span<const float> hidden, std::span<float> z) const {
-  assert(z.size() == vocab_size_);
-  AlignedFloats numbers(inner_ + rank_ + 16);
-  const Matrix u(numbers.data(), 1, inner_);
-  const Matrix q(numbers.data() + inner_, 1, rank_);
-  matmul({hidden.data(), 1, hidden.size()}, {.data = inner_map_.data(), .depth = hidden.size(), .cols = inner_}, u,
-         {.bias = inner_bias_.data(), .relu = true});
-  matmul(u, {.data = map_.data(), .depth = inner_, .cols = rank_}, q, {.bias = map_bias_.data()});
-  matmul(q, {.data = rows_.data(), .depth = rank_, .cols = vocab_size_}, {z.data(), 1, z.size()},
-         {.bias = token_bias_.data()});
-  auto prefix = static_cast<float>(so_far_.log_odds(tokens));
-  for (std::size_t j = 0; j < inner_; ++j) prefix += prefix_[j] * u(0, j);
-  for (float& value : z) value += prefix;
-}
-
-std::vector<std::size_t> ends_of(const SteeringHead& head, std::size_t vocab_size) {
-  if (std::ranges::find(head.tensors, "ends", &SteeringHead::Tensor::name) == head.tensors.end()) return {};
-  const std::vector<float> flags = vector_of(head, "ends", vocab_size);
-  std::vector<std::size_t> ends;
-  for (std::size_t id = Vocabulary::kEos + 1; id < vocab_size; ++id) {
-    if (flags[id] == 1.0f) ends.push_back(id - Vocabulary::kEos);
-  }
-  return ends;
-}
-
-void tilt_by_value(std::span<float> logits, std::span<const float> z, double target, double share, double strength,
-                   std::span<const std::size_t> ends) {
-  assert(logits.size() == z.size() && logits.size() > 1);
-  constexpr double kLeast = 1e-30;  // Of what has a logarithm.
-  const std::span<float> words = logits.subspan(1);
-  // What tokens that mostly come last have together, and what the others have.
-  const auto shares = [&](float log_sum) {
-    double last = 0.0;
-    for (const std::size_t i : ends) last += std::exp(static_cast<double>(logits[i]) - log_sum);
-    return std::pair{std::max(last, kLeast), std::max(1.0 - last, kLeast)};
-  };
-  const double yes = target / share;
-  const double no = (1.0 - target) / (1.0 - share);
-  const auto sure = [&](double log_odds) {
-    const double s = 1.0 / (1.0 + std::exp(-log_odds));
-    return (yes * s + no * (1.0 - s)) / std::max(yes, no);
-  };
-  const float before = log_sum_exp(words.data(), words.size());
-  const auto [last_before, others_before] = shares(before);
-  // What going on may come to: the best of the words that can well stand here. `sure` is monotone in z.
-  double better = kSureEnough;
-  if (!ends.empty()) {
-    const float least = before + std::log(kLeastPlausible);
-    const float side = yes >= no ? 1.0f : -1.0f;
-    std::vector<float> of_ends;
-    for (const std::size_t i : ends) of_ends.push_back(std::exchange(logits[i], -INFINITY));
-    const float best = largest_where(z.data() + 1, side, words.data(), least, words.size());
-    for (std::size_t k = 0; k < ends.size(); ++k) logits[ends[k]] = of_ends[k];
-    better = std::min(better, std::isinf(best) ? kLeast : sure(side * best));
-  }
-  const auto fall = [&](float log_odds) {
-    const double by = kEndStrength * strength * std::log(std::max(sure(log_odds), kLeast) / better);
-    return static_cast<float>(std::clamp(by, -kMostFall, 0.0));
-  };
-  tilt_logits(words.data(), z.data() + 1, words.size(), static_cast<float>(yes), static_cast<float>(no),
-              static_cast<float>(strength));
-  for (const std::size_t i : ends) logits[i] += fall(z[i]);
-  const float after = log_sum_exp(words.data(), words.size());
-  const auto [last_after, others_after] = shares(after);
-  const double shift = static_cast<double>(before) - after;
-  const bool rises = last_after > last_before;
-  const auto shift_last = static_cast<float>(shift + (rises ? std::log(last_before / last_after) : 0.0));
-  const auto shift_others = static_cast<float>(shift + (rises ? std::log(others_before / others_after) : 0.0));
-  for (const std::size_t i : ends) logits[i] += shift_last - shift_others;
-  for (float& logit : words) logit += shift_others;
-  if (!ends.empty()) logits[0] += fall(z[0]);
-}
 
 void TiltedText::add_readings(std::span<const TokenId>, const RequestRows::Asked& asked,
                               std::vector<Reading>& readings) {
@@ -145,11 +8,11 @@ void TiltedText::add_readings(std::span<const TokenId>, const RequestRows::Asked
 }
 
 void TiltedText::combine(const SourcePlace& place, std::span<const ReadRows> readings) {
-  const std::span<float> logits = readings.front().next();
-  z_.resize(logits.size());
-  log_odds_(place.tokens, readings.front().next_hidden(), z_);
-  tilt_by_value(logits.subspan(Vocabulary::kEos), std::span(z_).subspan(Vocabulary::kEos), target_, share_, strength_,
-                ends_);
+  const ReadRows& rows = readings.front();
+  const auto log_odds = [&](std::span<const TokenId> next, std::span<float> z) {
+    log_odds_(place.tokens, rows.next_hidden(), next, z);
+  };
+  tilt_by_value(rows.next().subspan(Vocabulary::kEos), log_odds, target_, share_, strength_, ends_);
 }
 
 ValueSource::ValueSource(const LanguageModel& model, const SteeringHead& head, double target, double strength)
@@ -160,9 +23,9 @@ ValueSource::ValueSource(const LanguageModel& model, const SteeringHead& head, d
       strength_(strength) {}
 
 std::unique_ptr<TextState> ValueSource::open(const ReadModel&, const GenerationRequest&) const {
-  const auto log_odds = [this](std::span<const TokenId> tokens, std::span<const float> hidden, std::span<float> z) {
-    reader_.read(tokens, hidden, z);
-  };
+  const auto log_odds = [this](std::span<const TokenId> tokens, std::span<const float> hidden,
+                               std::span<const TokenId> next,
+                               std::span<float> z) { reader_.at(tokens, hidden).read(next, z); };
   return std::make_unique<TiltedText>(log_odds, ends_, target_, share_, strength_);
 }
 

@@ -77,6 +77,30 @@ float LargestWhere(const float* x, float sign, const float* gate, float least, s
   return hn::GetLane(hn::MaxOfLanes(d, largest));
 }
 
+std::size_t PlacesFrom(const float* x, float least, std::size_t size, std::int32_t* places) {
+  const Tag d;
+  const hn::RebindToSigned<Tag> di;
+  const Vector threshold = hn::Set(d, least);
+  std::size_t found = 0;
+  for_vectors(size, [&](std::size_t j, std::size_t count) SEMFUSE_LAMBDA {
+    const auto counts = hn::And(hn::FirstN(d, count), hn::Ge(load(x + j, count), threshold));
+    if (hn::AllFalse(d, counts)) return;
+    const auto indices = hn::Iota(di, static_cast<std::int32_t>(j));
+    found += hn::CompressStore(indices, hn::RebindMask(di, counts), di, places + found);
+  });
+  return found;
+}
+
+void AddBelow(float* x, float least, float shift, std::size_t size) {
+  const Tag d;
+  const Vector threshold = hn::Set(d, least);
+  const Vector summand = hn::Set(d, shift);
+  for_vectors(size, [&](std::size_t j, std::size_t count) SEMFUSE_LAMBDA {
+    const Vector v = load(x + j, count);
+    store(hn::IfThenElse(hn::Lt(v, threshold), hn::Add(v, summand), v), x + j, count);
+  });
+}
+
 bool AllFinite(const float* x, std::size_t size) {
   const Tag d;
   // 0 · x is 0 for every number but those.
@@ -97,6 +121,8 @@ namespace semfuse {
 HWY_EXPORT(ColumnSums);
 HWY_EXPORT(SumOfSquares);
 HWY_EXPORT(LargestWhere);
+HWY_EXPORT(PlacesFrom);
+HWY_EXPORT(AddBelow);
 HWY_EXPORT(AllFinite);
 
 void column_sums(ConstMatrix x, float* sums, bool accumulate) {
@@ -107,6 +133,12 @@ double sum_of_squares(const float* x, std::size_t size) {
 }
 float largest_where(const float* x, float sign, const float* gate, float least, std::size_t size) {
   return HWY_DYNAMIC_DISPATCH(LargestWhere)(x, sign, gate, least, size);
+}
+std::size_t places_from(const float* x, float least, std::size_t size, std::int32_t* places) {
+  return HWY_DYNAMIC_DISPATCH(PlacesFrom)(x, least, size, places);
+}
+void add_below(float* x, float least, float shift, std::size_t size) {
+  HWY_DYNAMIC_DISPATCH(AddBelow)(x, least, shift, size);
 }
 bool all_finite(const float* x, std::size_t size) {
   return HWY_DYNAMIC_DISPATCH(AllFinite)(x, size);

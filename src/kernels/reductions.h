@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include "core/matrix_view.h"
 
@@ -15,6 +16,13 @@ double sum_of_squares(const float* x, std::size_t size);
 
 // The largest sign · x_j of those whose gate_j is `least` or more; minus infinity if there is none.
 float largest_where(const float* x, float sign, const float* gate, float least, std::size_t size);
+
+// The places of those that are `least` or more, ascending; their number. `places` has room for 16 more than there can
+// be.
+std::size_t places_from(const float* x, float least, std::size_t size, std::int32_t* places);
+
+// x_j += shift where x_j is below `least`.
+void add_below(float* x, float least, float shift, std::size_t size);
 
 // Whether no number is infinite or NaN.
 bool all_finite(const float* x, std::size_t size);

@@ -12,8 +12,8 @@
 #include "generation/pplm_source.h"
 #include "generation/prefix_classifier.h"
 #include "generation/value_source.h"
+#include "model/steering_file.h"
 #include "semfuse/error.h"
-#include "steering/steering_file.h"
 
 namespace semfuse {
 
@@ -33,7 +33,8 @@ inline bool fuzz_steering(std::span<const std::uint8_t> input) {
     try {
       std::vector<float> z(3);
       ValueReader(head, {rows.data(), 3, 2})
-          .read(std::vector<TokenId>{Vocabulary::kBos}, std::vector<float>(2, 1.0f), z);
+          .at(std::vector<TokenId>{Vocabulary::kBos}, std::vector<float>(2, 1.0f))
+          .read(std::vector<TokenId>{0, 1, 2}, z);
     } catch (const Error& error) {
       one_line(error);
     }

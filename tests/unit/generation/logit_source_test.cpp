@@ -73,11 +73,19 @@ TEST(Experts, MultiplyByTheirRatio) {
   expect_probabilities(logits, {0.6, 0.4});
 }
 
+// As if the vocabulary had these tokens from <eos> on.
+LogOdds of(const std::vector<float>& z) {
+  return [z](std::span<const TokenId> next, std::span<float> of_next) {
+    for (std::size_t i = 0; i < next.size(); ++i)
+      of_next[i] = z.at(static_cast<std::size_t>(next[i] - Vocabulary::kEos));
+  };
+}
+
 // σ(ln 3) = 3/4, σ(-ln 4) = 1/5. <eos> keeps its 1/5; the words share their 4/5 as 0.6 · 9/16 : 0.2 · 1/25.
 TEST(Value, TiltsByThePowerAndLeavesTheEnd) {
   std::vector<float> logits = logs({0.2, 0.6, 0.2}, 1.0);
   const std::vector<float> z = {5.0f, std::log(3.0f), -std::log(4.0f)};
-  tilt_by_value(logits, z, 1.0, 0.3, 2.0);
+  tilt_by_value(logits, of(z), 1.0, 0.3, 2.0);
   const double first = 0.6 * 9.0 / 16.0;
   const double second = 0.2 / 25.0;
   expect_probabilities(logits, {0.2, 0.8 * first / (first + second), 0.8 * second / (first + second)});
@@ -87,7 +95,7 @@ TEST(Value, TiltsByThePowerAndLeavesTheEnd) {
 TEST(Value, OfAShareMixesBothKinds) {
   std::vector<float> logits = logs({0.5, 0.25, 0.25});
   const std::vector<float> z = {0.0f, std::log(3.0f), -std::log(4.0f)};
-  tilt_by_value(logits, z, 0.5, 0.25, 1.0);
+  tilt_by_value(logits, of(z), 0.5, 0.25, 1.0);
   const double first = 2.0 * 0.75 + 2.0 / 3.0 * 0.25;
   const double second = 2.0 * 0.2 + 2.0 / 3.0 * 0.8;
   expect_probabilities(logits, {0.5, 0.5 * first / (first + second), 0.5 * second / (first + second)});
@@ -95,9 +103,9 @@ TEST(Value, OfAShareMixesBothKinds) {
 
 TEST(Value, NothingAtStrengthZeroAndFiniteWhereASideIsSure) {
   std::vector<float> logits = logs({0.2, 0.6, 0.2});
-  tilt_by_value(logits, std::vector<float>{0.0f, 3.0f, -3.0f}, 1.0, 0.5, 0.0);
+  tilt_by_value(logits, of({0.0f, 3.0f, -3.0f}), 1.0, 0.5, 0.0);
   expect_probabilities(logits, {0.2, 0.6, 0.2});
-  tilt_by_value(logits, std::vector<float>{0.0f, -300.0f, -300.0f}, 1.0, 0.5, 20.0);
+  tilt_by_value(logits, of({0.0f, -300.0f, -300.0f}), 1.0, 0.5, 20.0);
   expect_probabilities(logits, {0.2, 0.6, 0.2}, 1e-4);
 }
 
@@ -118,8 +126,25 @@ TEST(Value, ReadsTheState) {
   const ValueReader reader(head, {rows.data(), 3, 2});
   std::vector<float> z(3);
   // u = (4, 0), M u + a = 8.5, c·u = 1; the text so far says 0.25 + 0.5.
-  reader.read(std::vector<TokenId>{Vocabulary::kBos, 2}, std::vector<float>{4, -3}, z);
+  const ValueReader::Step step = reader.at(std::vector<TokenId>{Vocabulary::kBos, 2}, std::vector<float>{4, -3});
+  step.read(std::vector<TokenId>{0, 1, 2}, z);
   EXPECT_THAT(z, testing::ElementsAre(10.25f, 1.875f - 17.0f, 17.75f));
+  step.read(std::vector<TokenId>{2}, std::span(z).first(1));
+  EXPECT_EQ(z[0], 17.75f);
+}
+
+// A word of 1e-5 is not asked for, though it would win: it falls as far as the worst of the others does.
+TEST(Value, WhatHardlyComesFaresAsTheWorst) {
+  std::vector<float> logits = logs({0.2, 0.5, 0.3 - 3e-6, 3e-6});
+  const LogOdds log_odds = [](std::span<const TokenId> next, std::span<float> z) {
+    for (std::size_t i = 0; i < next.size(); ++i) {
+      ASSERT_LT(next[i], Vocabulary::kEos + 3);
+      z[i] = next[i] == Vocabulary::kEos + 1 ? std::log(3.0f) : -std::log(4.0f);
+    }
+  };
+  tilt_by_value(logits, log_odds, 1.0, 0.5, 1.0);
+  const double all = 0.5 * 0.75 + 0.3 * 0.2;
+  expect_probabilities(logits, {0.2, 0.8 * 0.5 * 0.75 / all, 0.8 * 0.3 * 0.2 / all, 3e-6 * 0.8 * 0.2 / all}, 1e-5);
 }
 
 // The second word mostly comes last. With s = 3/4 for the first and 19/20 for it, it would rise, and stays. With s =
@@ -129,13 +154,13 @@ TEST(Value, AnEndMayFallButNotRise) {
   const std::vector<std::size_t> ends = {2};
   const auto expect_end = [&](float z, double factor) {
     std::vector<float> logits = logs({0.2, 0.5, 0.3});
-    tilt_by_value(logits, std::vector<float>{std::log(3.0f), std::log(3.0f), z}, 1.0, 0.5, 1.0, ends);
+    tilt_by_value(logits, of({std::log(3.0f), std::log(3.0f), z}), 1.0, 0.5, 1.0, ends);
     const double word = 0.5 * 0.75;
     const double end = 0.3 * factor / (1.0 + std::exp(-z));
     expect_probabilities(logits, {0.2, 0.8 * word / (word + end), 0.8 * end / (word + end)}, 1e-5);
   };
   std::vector<float> logits = logs({0.2, 0.5, 0.3});
-  tilt_by_value(logits, std::vector<float>{5.0f, std::log(3.0f), std::log(19.0f)}, 1.0, 0.5, 1.0, ends);
+  tilt_by_value(logits, of({5.0f, std::log(3.0f), std::log(19.0f)}), 1.0, 0.5, 1.0, ends);
   expect_probabilities(logits, {0.2, 0.5, 0.3});
   expect_end(0.0f, std::pow(0.5 / 0.75, 8.0));
   expect_end(-4.0f, std::exp(-20.0));
@@ -147,11 +172,11 @@ TEST(Value, ATextThatIsNotWhatIsWantedGoesOn) {
   const std::vector<std::size_t> ends = {2};
   std::vector<float> logits = logs({0.9, 0.05, 0.05});
   const std::vector<float> z = {0.0f, std::log(3.0f), std::log(3.0f)};
-  tilt_by_value(logits, z, 1.0, 0.5, 1.0, ends);
+  tilt_by_value(logits, of(z), 1.0, 0.5, 1.0, ends);
   const double end = 0.9 * std::pow(0.5 / 0.75, 8.0);
   expect_probabilities(logits, {end / (end + 0.1), 0.05 / (end + 0.1), 0.05 / (end + 0.1)}, 1e-5);
   logits = logs({0.9, 0.05, 0.05});
-  tilt_by_value(logits, z, 1.0, 0.5, 1.0);
+  tilt_by_value(logits, of(z), 1.0, 0.5, 1.0);
   expect_probabilities(logits, {0.9, 0.05, 0.05}, 1e-5);
 }
 
@@ -179,7 +204,7 @@ TEST(Fudge, AddsWordsPairsAndTriples) {
   const std::vector<TokenId> tokens = {Vocabulary::kBos, 3};
   EXPECT_EQ(classifier.log_odds(tokens), 1.5);
   std::vector<float> z(5);
-  classifier.read(tokens, z);
+  classifier.read(tokens, std::vector<TokenId>{0, 1, 2, 3, 4}, z);
   EXPECT_EQ(z[3], 2.5f);
   EXPECT_EQ(z[4], 15.5f);
   EXPECT_EQ(classifier.log_odds(std::vector<TokenId>{Vocabulary::kBos, 3, 4}), 15.5);

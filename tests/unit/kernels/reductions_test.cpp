@@ -78,5 +78,39 @@ TEST(LargestWhere, EqualsAPlainLoopAtEverySize) {
   }
 }
 
+TEST(PlacesFrom, EqualsAPlainLoopAtEverySize) {
+  for (const std::size_t size : every_size(35)) {
+    GuardedMatrix x(1, size, {.misalignment = 1, .open_end = true});
+    x.fill(UniformNumbers(size));
+    for (const float least : {-2.0f, 0.3f, 2.0f}) {
+      std::vector<std::int32_t> expected;
+      for (std::size_t i = 0; i < size; ++i) {
+        if (x(0, i) >= least) expected.push_back(static_cast<std::int32_t>(i));
+      }
+      for_each_instruction_set([&] {
+        std::vector<std::int32_t> found(size + 16);
+        found.resize(places_from(x.data(), least, size, found.data()));
+        ASSERT_EQ(found, expected) << size;
+      });
+    }
+  }
+}
+
+TEST(AddBelow, ChangesWhatIsLessAndNothingElse) {
+  for (const std::size_t size : every_size(35)) {
+    for_each_instruction_set([&] {
+      GuardedMatrix x(1, size, {.misalignment = 1, .open_end = true});
+      GuardedMatrix before(1, size, {.misalignment = 1, .open_end = true});
+      x.fill(UniformNumbers(size));
+      before.fill(UniformNumbers(size));
+      add_below(x.data(), 0.3f, -2.0f, size);
+      for (std::size_t i = 0; i < size; ++i) {
+        const float was = before(0, i);
+        ASSERT_EQ(x(0, i), was < 0.3f ? was - 2.0f : was) << size << " " << i;
+      }
+    });
+  }
+}
+
 }  // namespace
 }  // namespace semfuse

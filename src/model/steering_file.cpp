@@ -1,4 +1,4 @@
-#include "steering/steering_file.h"
+#include "model/steering_file.h"
 
 #include <fmt/format.h>
 
@@ -7,8 +7,10 @@
 #include <charconv>
 #include <cmath>
 
+#include "io/file.h"
 #include "io/tensor_archive_writer.h"
 #include "semfuse/error.h"
+#include "semfuse/steering.h"
 
 namespace semfuse {
 
@@ -24,7 +26,7 @@ constexpr std::array kMethods = {SteeringMethod::value, SteeringMethod::fudge, S
 
 }  // namespace
 
-void save_steering(const std::filesystem::path& path, const SteeringHead& head) {
+std::string steering_bytes(const SteeringHead& head) {
   TensorArchiveWriter writer;
   writer.set_metadata("format", kFormat);
   writer.set_metadata("method", std::string(to_string(head.method)));
@@ -33,13 +35,19 @@ void save_steering(const std::filesystem::path& path, const SteeringHead& head) 
   writer.set_metadata("share", fmt::format("{}", head.share));
   for (const SteeringHead::Tensor& tensor : head.tensors) {
     if (!std::ranges::all_of(tensor.values, [](float value) { return std::isfinite(value); })) {
-      throw Error(fmt::format("{}: {} holds a number that is not finite, so it is not saved; try a lower learning rate",
-                              path.string(), tensor.name));
+      throw Error(
+          fmt::format("{} of the head holds a number that is not finite, so it is not saved; try a lower "
+                      "learning rate",
+                      tensor.name));
     }
     writer.add(tensor.name, tensor.shape, std::span(tensor.values));
   }
   writer.add_checksum();
-  writer.save(path);
+  return writer.encode();
+}
+
+void save_steering(const std::filesystem::path& path, const SteeringHead& head) {
+  write_atomically(path, steering_bytes(head));
 }
 
 SteeringHead load_steering(const std::filesystem::path& path) {

@@ -1,0 +1,67 @@
+// The value head: what the next token would make of a label's probability tilts the model's distribution.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "core/workspace.h"
+#include "generation/prefix_classifier.h"
+#include "kernels/matmul.h"
+#include "semfuse/steering_head.h"
+#include "semfuse/vocabulary.h"
+
+namespace semfuse {
+
+// The head with one model's output rows, ready to read hidden states: z(v) = (M u + a)·(R row_v) + c·u + b_v + t with u
+// = relu(B h + b) and t what words, pairs and triples of the text so far say, which the state, made to say what comes
+// next, forgets. R row_v is computed once, so a token costs little beside a pass of the model.
+class ValueReader {
+ public:
+  // Throws Error if the head's sizes are not those of the rows [vocab_size, width].
+  ValueReader(const SteeringHead& head, ConstMatrix output_rows);
+
+  // After these tokens, the first of which is <bos>, with the hidden state [width] of the last.
+  class Step {
+   public:
+    // z of each of these tokens, were it next.
+    void read(std::span<const TokenId> next, std::span<float> z) const;
+
+   private:
+    friend ValueReader;
+    const ValueReader* reader_ = nullptr;
+    std::vector<float> query_;
+    float prefix_ = 0.0f;
+  };
+  Step at(std::span<const TokenId> tokens, std::span<const float> hidden) const;
+
+ private:
+  std::size_t inner_;
+  std::size_t rank_;
+  std::size_t vocab_size_;
+  AlignedFloats inner_map_, map_;  // Packed.
+  std::vector<float> rows_;        // R row_v of each token, filled up to stride_.
+  std::size_t stride_;
+  std::vector<float> inner_bias_, map_bias_, prefix_, token_bias_;
+  PrefixClassifier so_far_;
+};
+
+// The log-odds z of a label for some tokens, were each next.
+using LogOdds = std::function<void(std::span<const TokenId> next, std::span<float> z)>;
+
+// The log-odds of a label tilt the logits of tokens, the first of which is <eos>: times the share in which texts of
+// this `target` have the label, s·x/π + (1-s)·(1-x)/(1-π) with s = σ(z), to the power `strength`. <eos> keeps its
+// probability. Tokens that mostly come last (`ends`, their places in `logits`) get no more than they had together: a
+// text that ends runs no more risk, which is no reason to end it. Where the text is not yet surely what is wanted and
+// going on may make it so, they fall by eight times the strength more: a word can be made good while the text goes on,
+// its end cannot. So does <eos> then, if there are such tokens: a prompt may be a whole text of the opposite kind.
+// Tokens that are far less probable than the most probable one are not asked for: they fare as the worst that is.
+void tilt_by_value(std::span<float> logits, const LogOdds& log_odds, double target, double share, double strength,
+                   std::span<const std::size_t> ends = {});
+
+// Which tokens these are by the head, counted from <eos> on; none if it does not say. Throws Error if it is of another
+// size.
+std::vector<std::size_t> ends_of(const SteeringHead& head, std::size_t vocab_size);
+
+}  // namespace semfuse
