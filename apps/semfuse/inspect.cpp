@@ -91,8 +91,8 @@ std::string configuration_text(const Terminal& terminal, const Checkpoint& check
   const Calibration& maps = checkpoint.model.calibration();
   for (const Knob& knob : model.knobs) {
     const auto map = maps.find(knob.name);
-    add("knob",
-        to_string(knob) + (map == maps.end() ? "" : fmt::format("; calibrated by judge {}", map->second.judge)));
+    add("knob", to_string(knob) + (checkpoint.model.heads().contains(knob.name) ? "; turned by a head" : "") +
+                    (map == maps.end() ? "" : fmt::format("; calibrated by judge {}", map->second.judge)));
   }
   const std::optional<Experiment> experiment = checkpoint.find_experiment();
   if (!experiment) {

@@ -39,11 +39,12 @@ ScoreRequest request_of(const LanguageModel& model, const ScoreFlags& options) {
   if (settings.empty()) return {};
   request_row(knobs, settings);  // Throws if they do not fit together.
   if (options.uncalibrated) return {.row = request_row(knobs, settings)};
-  const CalibratedRequest mapped = calibrated(knobs, model.calibration(), settings);
-  for (const KnobSetting& setting : settings) {
-    if (calibrated(knobs, model.calibration(), {&setting, 1}).guidance != mapped.guidance) {
-      throw Error("score: the maps of these knobs take different guidance; score one at a time, or add --uncalibrated");
-    }
+  // Of what the model is asked for: heads, and what maps say of them, have no part in how probable a text is then.
+  Calibration maps = model.calibration();
+  std::erase_if(maps, [&](const auto& map) { return model.heads().contains(map.first); });
+  const CalibratedRequest mapped = calibrated(knobs, maps, settings);
+  if (std::ranges::any_of(mapped.each, [&](double each) { return each != mapped.guidance; })) {
+    throw Error("score: the maps of these knobs take different guidance; score one at a time, or add --uncalibrated");
   }
   return {.row = request_row(knobs, mapped.settings), .guidance = mapped.guidance};
 }

@@ -98,6 +98,7 @@ SteeringFlags::Generate SteeringFlags::apply_to(GenerationRequest& request, cons
     }
     if (request.knobs.empty()) throw Error("--method guidance goes past what knobs are set to; add --knob");
     request.guidance = weight;
+    request.heads = false;
     return plain;
   }
   if (*method == "dexperts") {

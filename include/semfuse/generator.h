@@ -90,6 +90,10 @@ struct GenerationRequest {
   // Settings become what the model's map of a knob says (semfuse/calibration.h), and guidance that of the map times the
   // one above. False: the model is asked for them as they stand.
   bool calibrated = true;
+  // Knobs that the model has heads for (LanguageModel::heads()) are turned by these: what a map of such a knob says is
+  // target and strength then, and guidance raises the strength. False: the model is asked for them as for the others,
+  // and their maps do not count, as where another source steers.
+  bool heads = true;
   // Knobs with a weight of their own, which goes before `guidance`: p · Π (p_k / p0)^(w_k - 1), with p as asked for all
   // and p_k for those of one weight alone. Costs one reading more, and one for each different weight but 1.
   std::vector<KnobGuidance> knob_guidance = {};

@@ -12,6 +12,7 @@
 #include "semfuse/calibration.h"
 #include "semfuse/feature_bank.h"
 #include "semfuse/knobs.h"
+#include "semfuse/steering_head.h"
 #include "semfuse/tokenizer.h"
 #include "semfuse/vocabulary.h"
 
@@ -132,6 +133,12 @@ class LanguageModel {
   const Calibration& calibration() const;
   // Throws Error if a map is of no knob of the model, or is none.
   void set_calibration(Calibration calibration);
+
+  // Heads that turn knobs when texts are generated, instead of what the model is asked for; none of other knobs. Where
+  // weights change, they are gone: a head is for the weights that it was trained on.
+  const KnobHeads& heads() const;
+  // Throws Error if a head is of no probability knob of the model, of another method than value, or of another model.
+  void set_heads(KnobHeads heads);
 
   // A copy that knows more words, each by its description alone: ids are appended, every other weight stays. With a
   // tokenizer, which must be of words, a word has two ids: with a space before it, and without. If words have vectors,

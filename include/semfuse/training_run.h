@@ -109,6 +109,7 @@ class TrainingRun {
   const LanguageModel& model() const;  // As trained so far.
   std::uint64_t total_steps() const;
   std::size_t num_texts() const;  // That an epoch has: sentences, texts, or parts of texts.
+  const ExperimentData& data() const;
 
   // Whether a resumed run has made all its steps already: then there is nothing to run.
   bool finished() const;

@@ -24,7 +24,9 @@ constexpr double kWorthGuidance = 0.005;
 constexpr std::size_t kCorrections = 2;           // Rounds after the first.
 constexpr std::size_t kDistributionRequests = 6;  // Of a label, the others sharing the rest.
 constexpr std::size_t kDistributionLevels = 12;
-constexpr double kTolerance = 0.015;  // Of the range: what nothing reaches is not worth more guidance.
+constexpr double kTolerance = 0.015;    // Of the range: what nothing reaches is not worth more guidance.
+constexpr std::size_t kBesidePart = 3;  // Beside each label of another knob a point has so many times fewer texts.
+constexpr std::size_t kFewestBeside = 100;
 constexpr std::size_t kAtOnce = 512;  // Texts between two questions whether to go on.
 
 // first, first + 1, ... up to last.
@@ -72,7 +74,8 @@ class RequestPath {
 struct Request {
   KnobSetting setting;
   double guidance = 1.0;
-  std::optional<double> asked = std::nullopt;  // By a person, of a scalar; nothing: the setting.
+  std::optional<double> asked = std::nullopt;        // By a person, of a scalar; nothing: the setting.
+  std::optional<KnobSetting> beside = std::nullopt;  // Of another knob, as its own map has it.
 };
 
 // Generates texts and has them judged. Every request has texts of its own.
@@ -87,7 +90,7 @@ class Measurement {
         text_labels_({knob}, model.feature_bank()) {}
 
   // Nothing if it was told to stop.
-  std::optional<std::vector<Realised>> realised(const std::vector<Request>& requests) {
+  std::optional<std::vector<Realised>> realised(const std::vector<Request>& requests, std::size_t n) {
     if (requests.empty()) return std::vector<Realised>();
     std::vector<GenerationRequest> batch;
     std::vector<RealisedCount> counts;
@@ -95,17 +98,16 @@ class Measurement {
     for (const Request& request : requests)
       counts.emplace_back(knob_, request.asked.value_or(request.setting.values.front()));
     std::vector<std::string> texts;
-    for (std::size_t i = 0; i < requests.size() * options_.n;) {
+    for (std::size_t i = 0; i < requests.size() * n;) {
       batch.clear();
       const std::size_t first = i;
-      for (; i < requests.size() * options_.n && batch.size() < kAtOnce; ++i) {
-        const Request& request = requests[i / options_.n];
-        batch.push_back({.knobs = {request.setting},
-                         .guidance = request.guidance,
-                         .calibrated = false,
-                         .max_tokens = options_.max_tokens,
-                         .seed = mix_bits(options_.seed) + num_requests_ + i / options_.n,
-                         .index = i % options_.n});
+      for (; i < requests.size() * n && batch.size() < kAtOnce; ++i) {
+        const Request& request = requests[i / n];
+        batch.push_back(generation_request(request));
+        GenerationRequest& made = batch.back();
+        made.max_tokens = options_.max_tokens;
+        made.seed = mix_bits(options_.seed) + num_requests_ + i / n;
+        made.index = i % n;
       }
       std::vector<Generation> generations = generator_.generate(batch);
       for (std::size_t g = 0; g < generations.size(); ++g) {
@@ -113,7 +115,7 @@ class Measurement {
         if (judge_ != nullptr) {
           texts.push_back(std::move(generations[g].text));
         } else {
-          counts[(first + g) / options_.n].add(shown(generations[g]));
+          counts[(first + g) / n].add(shown(generations[g]));
         }
       }
       num_done_ += batch.size();
@@ -123,7 +125,7 @@ class Measurement {
       const std::vector<double> values = judge_->judge(texts);
       const std::size_t num_values = knob_.num_values();
       for (std::size_t t = 0; t < texts.size(); ++t)
-        counts[t / options_.n].add(decided(knob_, std::span(values).subspan(t * num_values, num_values)));
+        counts[t / n].add(decided(knob_, std::span(values).subspan(t * num_values, num_values)));
     }
     num_requests_ += requests.size();
     std::vector<Realised> results;
@@ -132,9 +134,17 @@ class Measurement {
     return results;
   }
 
-  void expect(std::size_t num_requests) { num_expected_ = num_requests * options_.n; }
+  void expect(std::size_t num_texts) { num_expected_ = num_texts; }
 
  private:
+  GenerationRequest generation_request(const Request& request) const {
+    GenerationRequest made{.knobs = {request.setting}, .guidance = request.guidance, .calibrated = false};
+    if (!request.beside) return made;
+    const CalibratedRequest mapped = calibrated(model_.options().knobs, model_.calibration(), {&*request.beside, 1});
+    made.knobs.push_back(mapped.settings.front());
+    made.knob_guidance = {{.knob = request.beside->knob, .weight = mapped.guidance}};
+    return made;
+  }
   double done() const {
     return std::min(1.0, static_cast<double>(num_done_) / static_cast<double>(std::max(num_expected_, num_done_)));
   }
@@ -173,11 +183,14 @@ TextMatch scalar_match(const Knob& knob, const std::vector<Realised>& levels) {
 // The map of one value of a knob.
 class ValueMap {
  public:
-  ValueMap(const Knob& knob, std::size_t value, const CalibrateOptions& options, Measurement& measurement)
+  // `beside`: a setting of another knob that is asked for too.
+  ValueMap(const Knob& knob, std::size_t value, const CalibrateOptions& options, Measurement& measurement,
+           std::optional<KnobSetting> beside = std::nullopt)
       : knob_(knob),
         value_(value),
         options_(options),
         measurement_(measurement),
+        beside_(std::move(beside)),
         path_(knob, value, path_levels(), 1.0) {}
 
   // False if it was told to stop.
@@ -220,6 +233,9 @@ class ValueMap {
     return points;
   }
 
+  // Whether what it is measured beside leaves no text that shows anything.
+  bool shows_nothing() const { return shows_nothing_; }
+
   // Of the requests that are levels too, as they stand.
   const std::vector<Realised>& raw() const { return raw_; }
 
@@ -256,14 +272,18 @@ class ValueMap {
     std::vector<Request> requests;
     for (const double place : places) {
       const CalibrationPoint point = path_.at(place);
-      requests.push_back({path_.setting(point.request), point.guidance});
+      requests.push_back({path_.setting(point.request), point.guidance, std::nullopt, beside_});
     }
-    std::optional<std::vector<Realised>> results = measurement_.realised(requests);
+    std::optional<std::vector<Realised>> results = measurement_.realised(requests, options_.n);
     if (!results) return false;
     for (std::size_t i = 0; i < places.size(); ++i) {
       const double value = (*results)[i].values[value_];
       if (!std::isfinite(value)) continue;  // No text shows anything of it.
       points_.push_back({.place = places[i], .realised = value, .weight = static_cast<double>(options_.n)});
+    }
+    if (points_.empty() && beside_) {
+      shows_nothing_ = true;
+      return false;
     }
     if (points_.empty()) {
       throw Error(
@@ -283,6 +303,8 @@ class ValueMap {
   std::size_t value_;
   const CalibrateOptions& options_;
   Measurement& measurement_;
+  std::optional<KnobSetting> beside_;
+  bool shows_nothing_ = false;
   RequestPath path_;
   std::vector<ResponseCurve::Point> points_;
   std::vector<Realised> raw_, last_;
@@ -305,6 +327,21 @@ void summarise(CalibrationResult& result) {
   result.mean_error /= count;
 }
 
+// Single labels of other knobs that a probability is measured beside: they may shift it.
+std::vector<KnobSetting> settings_beside(const LanguageModel& model, const Knob& knob) {
+  constexpr std::size_t kMost = 6;  // More would take longer than they are worth.
+  std::vector<KnobSetting> settings;
+  if (knob.kind != KnobKind::probability) return settings;
+  for (const Knob& other : model.options().knobs) {
+    if (other.kind != KnobKind::distribution || settings.size() + other.labels.size() > kMost) continue;
+    for (std::size_t label = 0; label < other.labels.size(); ++label) {
+      settings.push_back({.knob = other.name, .values = std::vector<double>(other.labels.size())});
+      settings.back().values[label] = 1.0;
+    }
+  }
+  return settings;
+}
+
 }  // namespace
 
 std::optional<CalibrationResult> calibrate_knob(const LanguageModel& model, const Knob& knob, const Judge* judge,
@@ -316,10 +353,15 @@ std::optional<CalibrationResult> calibrate_knob(const LanguageModel& model, cons
   Measurement measurement(model, knob, judge, options);
   const bool is_distribution = knob.kind == KnobKind::distribution;
   const std::size_t of_ends = 2 * (kGuidance.size() - 1);
-  measurement.expect(
-      is_distribution
-          ? knob.num_values() * ((1 + kCorrections) * kDistributionRequests + of_ends / 2) + 2 * kDistributionLevels
-          : (2 + kCorrections) * options.levels + of_ends + (knob.kind == KnobKind::scalar ? options.levels : 0));
+  std::vector<KnobSetting> others = settings_beside(model, knob);
+  CalibrateOptions beside = options;
+  beside.n = std::max(options.n / kBesidePart, std::min(options.n, kFewestBeside));
+  measurement.expect(beside.n * others.size() * ((1 + kCorrections) * options.levels + of_ends) +
+                     options.n * (is_distribution
+                                      ? knob.num_values() * ((1 + kCorrections) * kDistributionRequests + of_ends / 2) +
+                                            2 * kDistributionLevels
+                                      : (2 + kCorrections) * options.levels + of_ends +
+                                            (knob.kind == KnobKind::scalar ? options.levels : 0)));
   CalibrationResult result;
   result.map.judge = judge != nullptr ? judge->fingerprint() : "text";
   result.map.n = options.n;
@@ -330,6 +372,16 @@ std::optional<CalibrationResult> calibrate_knob(const LanguageModel& model, cons
     result.map.values.push_back(map.points());
     raw = map.raw();
   }
+  for (KnobSetting& setting : others) {
+    const auto label = static_cast<std::size_t>(std::ranges::max_element(setting.values) - setting.values.begin());
+    const std::string name = setting.knob;
+    ValueMap map(knob, 0, beside, measurement, std::move(setting));
+    if (!map.fit()) {
+      if (map.shows_nothing()) continue;
+      return std::nullopt;
+    }
+    result.map.beside.push_back({.knob = name, .label = label, .points = map.points()});
+  }
   check_calibration(knob, result.map);
   std::vector<Request> requests, raw_requests;
   for (KnobSetting& setting : sweep_settings(knob, options.levels)) {
@@ -339,11 +391,11 @@ std::optional<CalibrationResult> calibrate_knob(const LanguageModel& model, cons
     result.levels.push_back({.asked = std::move(setting), .raw = {}, .calibrated = {}});
   }
   if (is_distribution) {
-    std::optional<std::vector<Realised>> measured = measurement.realised(raw_requests);
+    std::optional<std::vector<Realised>> measured = measurement.realised(raw_requests, options.n);
     if (!measured) return std::nullopt;
     raw = std::move(*measured);
   }
-  const std::optional<std::vector<Realised>> measured = measurement.realised(requests);
+  const std::optional<std::vector<Realised>> measured = measurement.realised(requests, options.n);
   if (!measured) return std::nullopt;
   for (std::size_t i = 0; i < result.levels.size(); ++i) {
     result.levels[i].raw = raw[i];

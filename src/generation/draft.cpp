@@ -9,8 +9,8 @@
 #include "core/random.h"
 #include "features/knob_index.h"
 #include "generation/guidance.h"
-#include "generation/model_source.h"
 #include "generation/sampler.h"
+#include "generation/usual_source.h"
 #include "generation/word_slot.h"
 #include "io/quoted_text.h"
 #include "model/model_access.h"
@@ -66,7 +66,7 @@ Draft::Draft(const ReadModel& model, std::span<const std::size_t> classes, const
   }
   check_request(request, model_.options().knobs);
   if (request.grammar) cursor_ = request.grammar->begin();
-  state_ = (request.source ? *request.source : usual_source(request)).open(model, request);
+  state_ = (request.source ? *request.source : usual_source()).open(model, request);
   text_in(model);
   read_prompt();
 }
@@ -218,7 +218,7 @@ void Draft::stop() {
 
 void Draft::ask_again() {
   asked_rows_.read_request();
-  state_ = usual_source(request_).open(read_model_, request_);
+  state_ = usual_source().open(read_model_, request_);
 }
 
 void Draft::read_prompt_ids() {

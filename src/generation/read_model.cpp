@@ -10,22 +10,32 @@
 
 namespace semfuse {
 
-namespace {
-
-void fill_weights(const LanguageModel& model, std::optional<InferenceWeights>& weights) {
-  if (ModelAccess::pretrained(model) != nullptr) return;
-  ThreadPool pool(1);
-  weights.emplace(ModelAccess::network(model), ModelAccess::weights(model), pool);
-}
-
-}  // namespace
-
 ReadModel::ReadModel(const LanguageModel& model, std::size_t threads) : model_(model), threads_(threads) {
-  fill_weights(model_, weights_);
+  prepare();
 }
 
 ReadModel::ReadModel(std::shared_ptr<const LanguageModel> model) : owned_(std::move(model)), model_(*owned_) {
-  fill_weights(model_, weights_);
+  prepare();
+}
+
+void ReadModel::prepare() {
+  if (ModelAccess::pretrained(model_) != nullptr) return;
+  ThreadPool pool(1);
+  weights_.emplace(ModelAccess::network(model_), ModelAccess::weights(model_), pool);
+  for (const auto& [name, head] : model_.heads()) {
+    try {
+      knob_readers_.emplace(name, KnobReader{.reader = ValueReader(head, weights_->head.rows()),
+                                             .ends = ends_of(head, model_.vocabulary().size()),
+                                             .share = head.share});
+    } catch (const Error& error) {
+      throw Error(fmt::format("knob {}: {}", name, error.what()));
+    }
+  }
+}
+
+const KnobReader* ReadModel::knob_reader(std::string_view knob) const {
+  const auto found = knob_readers_.find(knob);
+  return found == knob_readers_.end() ? nullptr : &found->second;
 }
 
 const InferenceWeights& ReadModel::weights() const {

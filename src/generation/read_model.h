@@ -1,14 +1,26 @@
 // A model as generation reads texts with it.
 #pragma once
 
+#include <functional>
+#include <map>
 #include <memory>
 #include <optional>
+#include <string>
+#include <string_view>
 
+#include "generation/value_reader.h"
 #include "model/inference_weights.h"
 #include "model/stream_pass.h"
 #include "semfuse/language_model.h"
 
 namespace semfuse {
+
+// A head of the model's own, ready to turn its knob.
+struct KnobReader {
+  ValueReader reader;
+  std::vector<std::size_t> ends;
+  double share = 0.5;
+};
 
 // A model with its weights as inference reads them: computed once, then read from any number of threads.
 class ReadModel {
@@ -22,14 +34,19 @@ class ReadModel {
   const LanguageModel& model() const { return model_; }
   // Of a model of our own. Throws Error for a pretrained one.
   const InferenceWeights& weights() const;
+  // What turns a knob of the model instead of a request; null if nothing does.
+  const KnobReader* knob_reader(std::string_view knob) const;
   // What texts are read with; keeps their beginnings in up to `prefix_bytes`. The model must outlive it.
   std::unique_ptr<StreamPass> open_pass(std::size_t prefix_bytes) const;
 
  private:
+  void prepare();
+
   std::shared_ptr<const LanguageModel> owned_;
   const LanguageModel& model_;
   std::size_t threads_ = 1;
   std::optional<InferenceWeights> weights_;  // None of a pretrained model.
+  std::map<std::string, KnobReader, std::less<>> knob_readers_;
 };
 
 // Throws Error that says who it is (`origin`) if the two do not have the same tokens, so that what they say of the next

@@ -57,25 +57,32 @@ double RequestRows::guidance_of(const std::string& knob) const {
 RequestRows::Asked RequestRows::asked_by(std::span<const KnobSetting> settings) const {
   const std::vector<Knob>& knobs = model_.options().knobs;
   request_row(knobs, settings);  // Throws for what the knobs do not take, also if it counts for nothing.
-  const bool mapped = request_.calibrated && !model_.calibration().empty();
-  const auto as_measured = [&](std::span<const KnobSetting> some) {
-    if (mapped) return calibrated(knobs, model_.calibration(), some);
-    return CalibratedRequest{.settings = {some.begin(), some.end()}};
-  };
-  const CalibratedRequest together = as_measured(settings);
+  const bool by_heads = request_.heads && !request_.source;  // Another method steers what the model is asked for.
+  Calibration maps;
+  if (request_.calibrated) maps = model_.calibration();
+  if (!by_heads) std::erase_if(maps, [&](const auto& map) { return model_.heads().contains(map.first); });
+  const CalibratedRequest together = calibrated(knobs, maps, settings);
   std::vector<KnobSetting> stated, held;
   std::map<double, std::vector<KnobSetting>> by_weight;
+  Asked asked;
   for (std::size_t i = 0; i < settings.size(); ++i) {
     const double weight = guidance_of(settings[i].knob);
     if (weight == 0.0) continue;
     // What a knob's own map takes: it was measured alone, and another knob's guidance would push it past its level.
-    const double measured = as_measured(settings.subspan(i, 1)).guidance;
+    const double taken = std::min(weight * together.each[i], kMostGuidance);
     stated.push_back(settings[i]);
+    if (by_heads && model_.heads().contains(settings[i].knob)) {
+      asked.tilts.push_back(
+          {.knob = settings[i].knob, .target = together.settings[i].values.front(), .strength = taken});
+      continue;
+    }
     held.push_back(together.settings[i]);
-    by_weight[std::min(weight * measured, kMostGuidance)].push_back(held.back());
+    by_weight[taken].push_back(held.back());
   }
-  if (held.empty()) return {};
-  Asked asked{.row = request_row(knobs, held), .cells = cells_.of(stated), .guidance = by_weight.begin()->first};
+  asked.cells = cells_.of(stated);
+  if (held.empty()) return asked;
+  asked.row = request_row(knobs, held);
+  asked.guidance = by_weight.begin()->first;
   if (by_weight.size() == 1) return asked;
   for (const auto& [weight, part] : by_weight) {
     if (weight == 1.0) continue;

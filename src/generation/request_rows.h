@@ -25,11 +25,18 @@ class RequestRows {
     std::vector<float> row;
     double weight;
   };
+  // A knob that a head of the model turns.
+  struct Tilt {
+    std::string knob;
+    double target;
+    double strength;
+  };
   struct Asked {
-    std::vector<float> row;             // Empty if nothing is asked for.
+    std::vector<float> row;             // Empty if nothing is asked for but by tilts.
     const TokenCells* cells = nullptr;  // What tokens say of it; null if nothing is asked for that they speak of.
     double guidance = 1.0;              // Of the whole row: the request's, times what the model's calibration takes.
     std::vector<Part> parts = {};       // If weights differ: the row cut by them, without what has a weight of 1.
+    std::vector<Tilt> tilts = {};       // Knobs that are in no row.
   };
   // Where rules have these settings (as GrammarCursor::settings() says). Valid until read_request().
   const Asked& asked(const std::vector<std::size_t>& rule_settings);

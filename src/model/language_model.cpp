@@ -15,6 +15,7 @@
 #include "model/forward_pass.h"
 #include "model/model_access.h"
 #include "semfuse/error.h"
+#include "semfuse/steering.h"
 
 namespace semfuse {
 
@@ -61,6 +62,19 @@ std::shared_ptr<const WordVectors> vectors_like(const std::shared_ptr<const Word
 
 }  // namespace
 
+namespace {
+
+// Of tokens that no text had, a head knows what their output rows say.
+void add_tokens(SteeringHead& head, std::size_t vocab_size) {
+  for (SteeringHead::Tensor& tensor : head.tensors) {
+    if (tensor.name != "token.bias" && tensor.name != "words" && tensor.name != "ends") continue;
+    tensor.shape = {vocab_size};
+    tensor.values.resize(vocab_size);
+  }
+}
+
+}  // namespace
+
 struct LanguageModel::State {
   ModelOptions options;
   Vocabulary vocabulary;
@@ -71,6 +85,7 @@ struct LanguageModel::State {
   std::vector<bool> seen;
   KnobSupport knob_support = {};
   Calibration calibration = {};
+  KnobHeads heads = {};
   std::optional<TokenFeatures> features = {};  // Refers to the state.
   std::shared_ptr<const PretrainedNetwork> pretrained = {};
 };
@@ -212,6 +227,7 @@ const TokenFeatures& ModelAccess::features(const LanguageModel& model) {
 void ModelAccess::change_weights(LanguageModel& model, const std::function<void(ParameterBlock&)>& change) {
   LanguageModel::State& state = *model.state_;
   change(state.weights);
+  state.heads.clear();
   if (!state.network) return;
   if (const auto& layer = network(model).memberships()) state.bank.set_memberships(layer->memberships(state.weights));
 }
@@ -316,8 +332,29 @@ void LanguageModel::set_calibration(Calibration calibration) {
     const std::size_t index = knob_index(knobs, name);
     if (index == knobs.size()) throw Error(fmt::format("a map is of knob {}, which the model has not", name));
     check_calibration(knobs[index], map);
+    check_beside(knobs, knobs[index], map);
   }
   state_->calibration = std::move(calibration);
+}
+
+const KnobHeads& LanguageModel::heads() const {
+  return state_->heads;
+}
+
+void LanguageModel::set_heads(KnobHeads heads) {
+  if (!heads.empty() && state_->pretrained) refuse_pretrained();
+  const std::string fingerprint = heads.empty() ? "" : steering_fingerprint(*this);
+  for (const auto& [name, head] : heads) {
+    const std::size_t index = knob_index(options().knobs, name);
+    if (index == options().knobs.size() || options().knobs[index].kind != KnobKind::probability) {
+      throw Error(fmt::format("a head is of knob {}, which is no probability knob of the model", name));
+    }
+    if (head.method != SteeringMethod::value || head.knob != name) {
+      throw Error(fmt::format("the head of knob {} is no value head of that knob", name));
+    }
+    if (head.model != fingerprint) throw Error(fmt::format("the head of knob {} was trained on another model", name));
+  }
+  state_->heads = std::move(heads);
 }
 
 const std::vector<bool>& LanguageModel::seen() const {
@@ -401,6 +438,15 @@ LanguageModel LanguageModel::with_words(const std::vector<LexiconEntry>& words) 
       std::copy(parameter.values.begin(), parameter.values.end(), larger_weights.vector(*info));
     }
   });
+  if (!heads().empty()) {
+    const std::string fingerprint = steering_fingerprint(larger);
+    KnobHeads larger_heads = heads();
+    for (auto& [name, head] : larger_heads) {
+      head.model = fingerprint;
+      add_tokens(head, larger.vocabulary().size());
+    }
+    larger.set_heads(std::move(larger_heads));
+  }
   return larger;
 }
 

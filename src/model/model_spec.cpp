@@ -18,6 +18,7 @@
 #include "io/json.h"
 #include "io/quoted_text.h"
 #include "model/model_access.h"
+#include "model/steering_file.h"
 #include "semfuse/error.h"
 
 namespace semfuse {
@@ -339,16 +340,33 @@ KnobSupport parse_knob_support(const Metadata& metadata, std::span<const Knob> k
   return support;
 }
 
+OrderedJson points_json(const std::vector<CalibrationPoint>& points) {
+  OrderedJson list = OrderedJson::array();
+  for (const CalibrationPoint& point : points)
+    list.push_back(OrderedJson::array({point.asked, point.request, point.guidance}));
+  return list;
+}
+
+// Throws json::exception.
+std::vector<CalibrationPoint> parse_points(const json& list) {
+  std::vector<CalibrationPoint> points;
+  for (const json& point : list.get_ref<const json::array_t&>()) {
+    const auto numbers = point.get<std::array<double, 3>>();
+    points.push_back({.asked = numbers[0], .request = numbers[1], .guidance = numbers[2]});
+  }
+  return points;
+}
+
 OrderedJson calibration_json(const Calibration& calibration) {
   OrderedJson object = OrderedJson::object();
   for (const auto& [name, map] : calibration) {
     OrderedJson values = OrderedJson::array();
-    for (const std::vector<CalibrationPoint>& points : map.values) {
-      values.push_back(OrderedJson::array());
-      for (const CalibrationPoint& point : points)
-        values.back().push_back(OrderedJson::array({point.asked, point.request, point.guidance}));
-    }
+    for (const std::vector<CalibrationPoint>& points : map.values) values.push_back(points_json(points));
     object[name] = {{"judge", map.judge}, {"n", map.n}, {"points", std::move(values)}};
+    for (const CalibrationBeside& beside : map.beside) {
+      object[name]["beside"].push_back(
+          {{"knob", beside.knob}, {"label", beside.label}, {"points", points_json(beside.points)}});
+    }
   }
   return object;
 }
@@ -365,18 +383,49 @@ Calibration parse_calibration(const Metadata& metadata, std::span<const Knob> kn
       map.judge = written.at("judge").get_ref<const std::string&>();
       map.n = written.at("n").get_ref<const json::number_unsigned_t&>();
       for (const json& points : written.at("points").get_ref<const json::array_t&>()) {
-        map.values.emplace_back();
-        for (const json& point : points.get_ref<const json::array_t&>()) {
-          const auto numbers = point.get<std::array<double, 3>>();
-          map.values.back().push_back({.asked = numbers[0], .request = numbers[1], .guidance = numbers[2]});
+        map.values.push_back(parse_points(points));
+      }
+      if (written.contains("beside")) {
+        for (const json& beside : written.at("beside").get_ref<const json::array_t&>()) {
+          map.beside.push_back({.knob = beside.at("knob").get_ref<const std::string&>(),
+                                .label = beside.at("label").get_ref<const json::number_unsigned_t&>(),
+                                .points = parse_points(beside.at("points"))});
         }
       }
-      checked("calibration", origin, [&] { return check_calibration(knobs[index], map), true; });
+      checked("calibration", origin, [&] {
+        check_calibration(knobs[index], map);
+        check_beside(knobs, knobs[index], map);
+        return true;
+      });
     }
   } catch (const json::exception&) {
     refuse_model(origin, "metadata calibration holds no maps of knobs");
   }
   return calibration;
+}
+
+OrderedJson heads_json(const KnobHeads& heads) {
+  OrderedJson object = OrderedJson::object();
+  for (const auto& [name, head] : heads) object[name] = to_base64(steering_bytes(head));
+  return object;
+}
+
+KnobHeads parse_heads(const Metadata& metadata, const std::string& origin) {
+  if (!metadata.contains("heads")) return {};
+  const json object = parse_json(entry(metadata, "heads", origin), origin + ": metadata heads");
+  KnobHeads heads;
+  try {
+    for (const auto& [name, written] : object.get_ref<const json::object_t&>()) {
+      const std::optional<std::string> bytes = from_base64(written.get_ref<const std::string&>());
+      if (!bytes) refuse_model(origin, "metadata heads holds what is not base64");
+      const auto* first = reinterpret_cast<const std::byte*>(bytes->data());
+      const std::string where = origin + ": metadata heads";
+      heads.emplace(name, parse_steering(TensorArchive::parse({first, first + bytes->size()}, where), where));
+    }
+  } catch (const json::exception&) {
+    refuse_model(origin, "metadata heads holds no heads of knobs");
+  }
+  return heads;
 }
 
 }  // namespace
@@ -407,6 +456,7 @@ ModelSpec spec_of(const LanguageModel& model) {
           .seen = model.seen(),
           .knob_support = model.knob_support(),
           .calibration = model.calibration(),
+          .heads = model.heads(),
           .natural = FeatureBankAccess::shared_natural(model.feature_bank()),
           .vectors = FeatureBankAccess::vectors(model.feature_bank())};
 }
@@ -440,6 +490,7 @@ Metadata to_metadata(const ModelSpec& spec) {
   if (!unseen.empty()) metadata.emplace("unseen", text_of(unseen));
   if (!spec.knob_support.empty()) metadata.emplace("knob_support", text_of(spec.knob_support));
   if (!spec.calibration.empty()) metadata.emplace("calibration", text_of(calibration_json(spec.calibration)));
+  if (!spec.heads.empty()) metadata.emplace("heads", text_of(heads_json(spec.heads)));
   if (spec.natural) {
     metadata.emplace("declaration", spec.natural->declaration().text);
     const Tagger* tagger = spec.natural->annotator().tagger();
@@ -490,6 +541,7 @@ ModelSpec parse_model_spec(const Metadata& metadata, const std::string& origin, 
           .seen = std::move(seen),
           .knob_support = parse_knob_support(metadata, options.knobs, origin),
           .calibration = parse_calibration(metadata, options.knobs, origin),
+          .heads = parse_heads(metadata, origin),
           .natural = std::move(natural),
           .vectors = parse_vectors(metadata, origin)};
 }

@@ -20,6 +20,7 @@ struct ModelSpec {
   std::vector<bool> seen;         // By id: whether an entry has an identity of its own.
   KnobSupport knob_support = {};  // What training has shown of the scalar knobs.
   Calibration calibration = {};   // What knobs have to be asked for.
+  KnobHeads heads = {};           // What turns knobs instead.
   // Of FeatureSet::natural, with the same lexicon and options; else null.
   std::shared_ptr<const NaturalBank> natural = nullptr;
   std::shared_ptr<const WordVectors> vectors = nullptr;  // Null: words have none.
@@ -32,8 +33,8 @@ ModelSpec spec_of(const LanguageModel& model);
 using Metadata = std::map<std::string, std::string>;
 
 // The entries "spec" (options and features, with a version), "tokenizer" or "vocabulary", "lexicon" and, if there is
-// something to say, "unseen", "knob_support", "calibration", "declaration", "tagger" and "vectors": mostly JSON,
-// documented in docs/file_formats.md. Throws Error if a word is not UTF-8.
+// something to say, "unseen", "knob_support", "calibration", "heads", "declaration", "tagger" and "vectors": mostly
+// JSON, documented in docs/file_formats.md. Throws Error if a word is not UTF-8.
 Metadata to_metadata(const ModelSpec& spec);
 
 // Reads and checks these entries; others do not count. Throws Error as "origin: what; what to do", in one line.

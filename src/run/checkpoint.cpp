@@ -104,6 +104,12 @@ LanguageModel build(ModelSpec spec, const TensorArchive& archive, const ArchiveK
   if (adapted_network(model) == nullptr) model.set_seen(std::move(spec.seen));
   model.set_knob_support(std::move(spec.knob_support));
   model.set_calibration(std::move(spec.calibration));
+  if (spec.heads.empty()) return model;
+  try {
+    model.set_heads(std::move(spec.heads));
+  } catch (const Error& error) {
+    refuse_model(origin, fmt::format("metadata heads: {}", error.what()));
+  }
   return model;
 }
 

@@ -409,6 +409,9 @@ const LanguageModel& TrainingRun::model() const {
 std::uint64_t TrainingRun::total_steps() const {
   return state_->trainer.total_steps();
 }
+const ExperimentData& TrainingRun::data() const {
+  return state_->assembly.data;
+}
 std::size_t TrainingRun::num_texts() const {
   return state_->assembly.data.num_train();
 }

@@ -15,11 +15,12 @@ FrozenStates::FrozenStates(const LanguageModel& model, const Dataset& dataset, T
       weights_(ModelAccess::network(model), ModelAccess::weights(model), pool),
       positions_(model.options().width) {}
 
-FrozenStates::States FrozenStates::of(std::span<const std::size_t> texts) {
+FrozenStates::States FrozenStates::of(std::span<const std::size_t> texts, std::span<const float> requests) {
   const Network& network = weights_.network;
-  const std::vector<float> nothing(texts.size() * network.num_request_columns());
-  Batch batch = make_batch(dataset_, texts, /*count_end=*/false, shard_tokens_for(network.options().width),
-                           {nothing.data(), texts.size(), network.num_request_columns()});
+  const std::vector<float> nothing(requests.empty() ? texts.size() * network.num_request_columns() : 0);
+  Batch batch =
+      make_batch(dataset_, texts, /*count_end=*/false, shard_tokens_for(network.options().width),
+                 {requests.empty() ? nothing.data() : requests.data(), texts.size(), network.num_request_columns()});
   positions_.reserve(batch.longest());
   workspace_.reset();
   Network::Activations activations = network.allocate(batch, workspace_);

@@ -1,4 +1,4 @@
-// Hidden states of texts in a model that stays as it is, with nothing asked: what heads are trained on.
+// Hidden states of texts in a model that stays as it is: what heads are trained on.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,8 @@ class FrozenStates {
     Batch batch;         // Whose targets are the tokens that follow.
     ConstMatrix hidden;  // [num_tokens, width], valid until the next call.
   };
-  States of(std::span<const std::size_t> texts);
+  // `requests` is a row for each text, as request_row() says; empty: nothing is asked.
+  States of(std::span<const std::size_t> texts, std::span<const float> requests = {});
 
   const InferenceWeights& weights() const { return weights_; }
 

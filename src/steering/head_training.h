@@ -15,6 +15,8 @@ struct HeadBatch {
   const Batch& batch;
   ConstMatrix hidden;             // [num_tokens, width]
   std::span<const float> labels;  // Of each text, in [0, 1].
+  // Of each text, how many of its first tokens say nothing of the label; empty: none do.
+  std::span<const std::size_t> silent = {};
 };
 
 // Holds parameter ids and no numbers, as layers do. One thread at a time.

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <deque>
 #include <numeric>
+#include <optional>
 
 #include "core/random.h"
 #include "semfuse/error.h"
@@ -112,6 +113,9 @@ SteeringHead train_steering(const LanguageModel& model, const Dataset& dataset, 
   const std::uint64_t round_steps = std::max<std::uint64_t>(1, steps * kRoundPart / 100);
   const std::uint64_t all_steps = steps + rounds * round_steps;
   std::uint64_t done = 0;
+  const std::vector<Knob>& knobs = model.options().knobs;
+  std::optional<OtherKnobs> others;
+  if (training.others) others.emplace(knobs, knob, dataset, labels);
   std::vector<WrittenTexts> written;
   std::deque<FrozenStates> written_states;
   // On texts of people and, once there are some, as many that were written under the head.
@@ -120,18 +124,35 @@ SteeringHead train_steering(const LanguageModel& model, const Dataset& dataset, 
     for (std::uint64_t step = 0; step < num_steps; ++step, ++done) {
       const std::size_t batch = written.empty() ? training.batch : (training.batch + 1) / 2;
       ParameterBlock gradients(head->layout());
-      const auto add = [&](FrozenStates& of, std::span<const float> all_labels, const std::vector<std::size_t>& texts) {
+      const auto add = [&](FrozenStates& of, std::span<const float> all_labels, const std::vector<std::size_t>& texts,
+                           std::span<const float> requests, std::span<const std::size_t> silent) {
         std::vector<float> step_labels;
         step_labels.reserve(texts.size());
         for (const std::size_t text : texts) step_labels.push_back(all_labels[text]);
-        const FrozenStates::States read = of.of(texts);
-        return head->step({.batch = read.batch, .hidden = read.hidden, .labels = step_labels}, weights, gradients);
+        const FrozenStates::States read = of.of(texts, requests);
+        return head->step({.batch = read.batch, .hidden = read.hidden, .labels = step_labels, .silent = silent},
+                          weights, gradients);
       };
-      const double loss = add(states, labels, texts_of_step(labelled, batch, training.seed, done));
+      std::vector<std::size_t> texts = texts_of_step(labelled, batch, training.seed, done);
+      std::vector<float> requests;
+      const auto ask = [&](std::span<const KnobSetting> settings) {
+        const std::vector<float> row = request_row(knobs, settings);
+        requests.insert(requests.end(), row.begin(), row.end());
+      };
+      for (std::size_t i = 0; others && i < texts.size(); ++i) {
+        const OtherKnobs::Visit visit = others->visit(training.seed, done * batch + i);
+        texts[i] = visit.text;
+        ask(visit.asked);
+      }
+      const double loss = add(states, labels, texts, requests, {});
       if (!written.empty()) {
         const std::size_t which = step % written.size();
-        add(written_states[which], written[which].labels,
-            texts_of_step(indices(written[which].labels.size()), batch, training.seed, done + kOfWritten));
+        texts = texts_of_step(indices(written[which].labels.size()), batch, training.seed, done + kOfWritten);
+        requests.clear();
+        for (std::size_t i = 0; others && i < texts.size(); ++i) ask(written[which].asked[texts[i]]);
+        std::vector<std::size_t> silent;
+        for (const std::size_t text : texts) silent.push_back(written[which].silent[text]);
+        add(written_states[which], written[which].labels, texts, requests, silent);
       }
       const double left = 1.0 - static_cast<double>(step) / static_cast<double>(num_steps);
       optimizer.step(rate * left, AdamW::norm(gradients, pool), gradients, weights, pool);
@@ -140,18 +161,13 @@ SteeringHead train_steering(const LanguageModel& model, const Dataset& dataset, 
     }
   };
   train_round(steps, training.learning_rate);
-  const ParameterBlock before = weights;
   for (std::size_t round = 0; round < rounds; ++round) {
     WrittenTexts texts =
-        written_texts(model, dataset, labels, result(), training.judge, std::min(training.written, labelled.size()),
-                      mix_bits(training.seed) + round, training.threads);
+        written_texts(model, dataset, labels, result(), training.judge, others ? &*others : nullptr,
+                      std::min(training.written, labelled.size()), mix_bits(training.seed) + round, training.threads);
     written.push_back(std::move(texts));
     written_states.emplace_back(model, *written.back().dataset, pool);
     train_round(round_steps, kRoundRate * training.learning_rate);
-  }
-  // What is written under a head is less sure than texts of people. Half the way to it keeps what a share means.
-  if (rounds > 0) {
-    for (std::size_t i = 0; i < weights.size(); ++i) weights.data()[i] = (weights.data()[i] + before.data()[i]) / 2.0f;
   }
   return result();
 }

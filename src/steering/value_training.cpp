@@ -89,6 +89,11 @@ class ValueTraining : public HeadTraining {
       }
     }
     const double loss = sigmoid_cross_entropy(z.data(), labels.data(), n, 1.0f / static_cast<float>(n));
+    for (std::size_t text = 0; text < in.silent.size(); ++text) {
+      const std::size_t first = in.batch.first_token[text];
+      std::fill_n(z.begin() + static_cast<std::ptrdiff_t>(first), std::min(in.silent[text], in.batch.length(text)),
+                  0.0f);
+    }
 
     float* d_words = gradients.vector(layout_[words_]);
     float* d_others = gradients.vector(layout_[others_]);

@@ -127,7 +127,7 @@ const std::vector<ArenaMethod>& arena_methods() {
       {"knob", "semfuse knob", "1", {1}, true},
       {"knob-guided", "semfuse knob, guided", "2", {1.5, 2, 3}},
       {"value", "semfuse value head", "1 + a product", {1, 3, 4, 8}, true},
-      {"calibrated", "semfuse knob, calibrated", "1 to 2", {1}, true},
+      {"calibrated", "semfuse knob, calibrated", "1 + a product", {1}, true},
       {"coin", "a coin between two codes", "2", {}, true},
   };
   return methods;

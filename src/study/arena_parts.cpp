@@ -122,15 +122,16 @@ const ArenaParts::Model& ArenaParts::semfuse() {
   Model model = trained("semfuse", experiment);
   const Knob& knob = model->options().knobs.front();
   if (!model->calibration().contains(knob.name)) {
+    const fs::path file = RunFiles{folder_ / "semfuse"}.model();
+    Checkpoint checkpoint = load_checkpoint(file);
+    checkpoint.model.set_heads({{knob.name, head(SteeringMethod::value, model)}});
     const Clock::time_point begin = Clock::now();
     const auto result =
-        calibrate_knob(*model, knob, &judge_a_,
+        calibrate_knob(checkpoint.model, knob, &judge_a_,
                        {.n = kCalibrationTexts, .seed = seed_, .threads = threads_, .go_on = [&](double done) {
                           return progress_("calibrating " + knob.name, done);
                         }});
     require_going_on(result.has_value());
-    const fs::path file = RunFiles{folder_ / "semfuse"}.model();
-    Checkpoint checkpoint = load_checkpoint(file);
     checkpoint.model.set_calibration({{knob.name, result->map}});
     save_checkpoint(file, checkpoint.model, checkpoint.config);
     write_atomically(folder_ / "calibration.seconds", fmt::format("{:.1f}\n", seconds_since(begin)));

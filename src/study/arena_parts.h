@@ -30,7 +30,7 @@ class ArenaParts {
   using Model = std::shared_ptr<const LanguageModel>;
   // Learned hard labels, always stated or not at all: the model with a control code.
   const Model& ctrl();
-  // Learned requests of every degree from soft labels, and was calibrated by judge A.
+  // Learned requests of every degree from soft labels, has a value head, and was calibrated with it by judge A.
   const Model& semfuse();
   // Gone on from ctrl(), always asked for the text's own label: what GeDi asks.
   const Model& guide();

@@ -84,12 +84,12 @@ const ArenaWriter::Way& ArenaWriter::way_of(std::string_view name) {
           }},
       Way{"calibrated",
           [](Self& self) {
-            self.parts_.semfuse();
-            self.seconds_ = self.parts_.seconds("calibration");
+            self.use_head(SteeringMethod::value, self.parts_.semfuse());
+            self.seconds_ += self.parts_.seconds("calibration");
           },
           [](Self& self, double target, double strength) {
             Writer writer = self.asked(self.parts_.semfuse(), target, strength);
-            writer.request.calibrated = true;
+            writer.request.calibrated = writer.request.heads = true;
             return writer;
           }},
   };
@@ -120,7 +120,7 @@ void ArenaWriter::use_model(const ArenaParts::Model& model, const std::string& p
 
 Writer ArenaWriter::plain(const ArenaParts::Model& model) const {
   Writer writer{.model = model.get()};
-  writer.request.calibrated = false;
+  writer.request.calibrated = writer.request.heads = false;
   return writer;
 }
 

@@ -48,18 +48,6 @@ double normal(RandomStream& random) {
   return radius * std::cos(2.0 * std::numbers::pi * random.next_uniform());
 }
 
-// What the sentence itself shows, as a request; empty if that is nothing, or a number.
-std::vector<double> shown_values(const Knob& knob, const KnobLabel& label) {
-  if (knob.kind == KnobKind::distribution && label.label) {
-    std::vector<double> weights(knob.labels.size());
-    weights[*label.label] = 1.0;
-    return weights;
-  }
-  const std::size_t count = label.positive + label.negative;
-  if (knob.kind != KnobKind::probability || count == 0) return {};
-  return {static_cast<double>(label.positive) / static_cast<double>(count)};
-}
-
 // `noise` is the deviation of a scalar.
 std::vector<double> draw_values(const Knob& knob, const KnobLabel& label, double ends, double noise,
                                 RandomStream& random) {
@@ -101,6 +89,21 @@ std::string advice_for(const Knob& knob) {
 }
 
 }  // namespace
+
+std::vector<double> shown_values(const Knob& knob, const KnobLabel& label) {
+  if (knob.kind == KnobKind::scalar) {
+    if (!label.value || is_beyond(knob, label)) return {};
+    return {std::clamp(*label.value, knob.low, knob.high)};
+  }
+  if (knob.kind == KnobKind::distribution && label.label) {
+    std::vector<double> weights(knob.labels.size());
+    weights[*label.label] = 1.0;
+    return weights;
+  }
+  const std::size_t count = label.positive + label.negative;
+  if (knob.kind != KnobKind::probability || count == 0) return {};
+  return {static_cast<double>(label.positive) / static_cast<double>(count)};
+}
 
 void RequestSampler::show(std::size_t sentence, RandomStream& random, std::vector<KnobLabel>& labels) const {
   labels.clear();

@@ -22,6 +22,9 @@ struct RequestSamplerOptions {
   std::uint64_t seed = 1;
 };
 
+// What a text itself shows of a knob, as a request that fits; empty if that is nothing, or a number out of range.
+std::vector<double> shown_values(const Knob& knob, const KnobLabel& label);
+
 // Calibration by construction. A probability x is thought to be uniform and the labels to be drawn by it; then
 // x ~ Beta(1 + k, 1 + m) for k positive and m negative ones, and the labels are exchangeable, each number k of n
 // equally probable. The corpus has them in other proportions, so a sentence takes part with a probability proportional

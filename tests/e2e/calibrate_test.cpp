@@ -88,7 +88,7 @@ TEST_F(Calibrate, TrainingDoesItAtItsEnd) {
   EXPECT_THAT(trained_.err, HasSubstr("calibrated"));
   EXPECT_TRUE(fs::exists(path("model/judge-kind.safetensors")));
   const ProcessResult inspected = semfuse_program({"inspect", path("model")});
-  EXPECT_THAT(inspected.out, HasSubstr("calibrated"));
+  EXPECT_THAT(inspected.out, HasSubstr("turned by a head; calib"));
   const Arguments generate = {"generate", path("model"), "--n", "30", "--knob", "kind=0"};
   const ProcessResult mapped = semfuse_program(generate);
   EXPECT_EQ(mapped.err, "");

@@ -39,6 +39,10 @@ TEST(KnobCalibration, GivesAMonotoneMapAndTheSameForAnyNumberOfThreads) {
   EXPECT_EQ(result->map.n, 20u);
   ASSERT_EQ(result->levels.size(), 11u);
   EXPECT_EQ(result->levels[3].asked.values[0], 0.3);
+  ASSERT_EQ(result->map.beside.size(), 2u);
+  EXPECT_EQ(result->map.beside[1].knob, "mark");
+  EXPECT_EQ(result->map.beside[1].label, 1u);
+  EXPECT_EQ(result->map.beside[1].points.size(), result->map.values[0].size());
   const auto again = calibrate_knob(model, knob, &judge, {.n = 20, .threads = 3, .max_tokens = 8});
   EXPECT_EQ(again->map, result->map);
   EXPECT_EQ(again->mean_error, result->mean_error);

@@ -57,6 +57,30 @@ TEST(Calibration, WeightsOfADistributionSumToOneAgain) {
   EXPECT_EQ(calibrated(kKnobs, maps, std::vector<KnobSetting>{{"topic", {1.0, 0.0, 0.0}}}).guidance, 2.0);
 }
 
+// Beside label b polarity takes a map of its own, beside half of it half the way there, and nothing beside others.
+TEST(Calibration, BesideALabelItTakesWhatIsSaidThere) {
+  KnobCalibration map = polarity_map();
+  map.beside = {{.knob = "topic", .label = 1, .points = {{0.0, 0.4, 2.0}, {1.0, 0.9, 4.0}}}};
+  check_calibration(kKnobs[0], map);
+  check_beside(kKnobs, kKnobs[0], map);
+  const auto at = [&](std::vector<double> topic) {
+    const std::vector<KnobSetting> settings = {{"topic", std::move(topic)}, {"polarity", {0.5}}};
+    return calibrated(kKnobs, {{"polarity", map}}, settings);
+  };
+  EXPECT_NEAR(at({0.0, 1.0, 0.0}).settings[1].values[0], 0.65, 1e-12);
+  EXPECT_NEAR(at({0.0, 1.0, 0.0}).each[1], 3.0, 1e-12);
+  EXPECT_EQ(at({0.0, 1.0, 0.0}).each[0], 1.0);
+  EXPECT_NEAR(at({0.5, 0.5, 0.0}).settings[1].values[0], 0.475, 1e-12);
+  EXPECT_NEAR(at({0.5, 0.5, 0.0}).guidance, 2.0, 1e-12);
+  EXPECT_EQ(at({1.0, 0.0, 0.0}).settings[1].values[0], 0.3);
+  map.beside[0].points = {{0.5, 0.5, 0.5}};
+  EXPECT_THROW(check_calibration(kKnobs[0], map), Error);
+  map.beside[0] = {.knob = "topic", .label = 3, .points = {{0.5, 0.5, 1.0}}};
+  EXPECT_THROW(check_beside(kKnobs, kKnobs[0], map), Error);
+  map.beside[0] = {.knob = "stars", .label = 0, .points = {{0.5, 0.5, 1.0}}};
+  EXPECT_THROW(check_beside(kKnobs, kKnobs[0], map), Error);
+}
+
 TEST(Calibration, RefusesWhatIsNoMap) {
   const auto refused = [](const KnobCalibration& map, const char* what) {
     EXPECT_THAT([&] { check_calibration(kKnobs[0], map); }, ThrowsMessage<Error>(HasSubstr(what)));

@@ -253,7 +253,25 @@ TEST(ModelSpec, RefusesMapsThatAreNone) {
   EXPECT_THAT(calibration(R"({"warmth":{"judge":"","n":1,"points":[[[0,1,1],[1,0,1]]]}})"), HasSubstr("monotone"));
   EXPECT_THAT(calibration(R"({"warmth":{"judge":"","n":1,"points":[[[0,1]]]}})"), HasSubstr("no maps"));
   EXPECT_THAT(calibration(R"({"warmth":{"judge":3,"n":1,"points":[]}})"), HasSubstr("no maps"));
+  EXPECT_THAT(calibration(R"({"warmth":{"judge":"","n":1,"points":[[[0,0,1]]],"beside":[{"knob":"mark","label":9,
+                                                                    "points":[[0,0,1]]}]}})"),
+              HasSubstr("a label that the model has not"));
+  EXPECT_THAT(calibration(R"({"warmth":{"judge":"","n":1,"points":[[[0,0,1]]],"beside":[{"knob":3}]}})"),
+              HasSubstr("no maps"));
   EXPECT_THAT(calibration(R"({"warmth":{"judge":"","n":-1,"points":[]}})"), HasSubstr("no maps"));
+}
+
+TEST(ModelSpec, RefusesHeadsThatAreNone) {
+  const auto heads = [](const char* text) {
+    Metadata metadata = to_metadata(unusual_spec());
+    metadata["heads"] = text;
+    return refusal(metadata);
+  };
+  EXPECT_EQ(heads("{}"), "accepted");
+  EXPECT_THAT(heads("[]"), HasSubstr("no heads"));
+  EXPECT_THAT(heads(R"({"warmth": 3})"), HasSubstr("no heads"));
+  EXPECT_THAT(heads(R"({"warmth": "*"})"), HasSubstr("base64"));
+  EXPECT_THAT(heads(R"({"warmth": "AAAA"})"), HasSubstr("metadata heads"));
 }
 
 // The file is named once, whatever entry is wrong.

@@ -9,10 +9,12 @@
 
 #include "data/sentence_dataset.h"
 #include "io/tensor_archive.h"
+#include "semfuse/checkpoint.h"
 #include "semfuse/error.h"
 #include "semfuse/generator.h"
 #include "steering/frozen_states.h"
 #include "steering/head_training.h"
+#include "steering/other_knobs.h"
 #include "support/small_language_model.h"
 #include "support/temporary_folder.h"
 
@@ -180,6 +182,160 @@ TEST_F(Steering, ASavedHeadComesBack) {
   EXPECT_EQ(loaded.model, head.model);
   ASSERT_EQ(loaded.tensors.size(), head.tensors.size());
   for (std::size_t i = 0; i < head.tensors.size(); ++i) EXPECT_EQ(loaded.tensors[i].values, head.tensors[i].values);
+}
+
+// Positions before `silent` count for nothing: their labels may as well be others.
+TEST_F(Steering, SilentTokensTeachNothing) {
+  ThreadPool pool(1);
+  FrozenStates states(model_, *dataset_, pool);
+  const std::vector<std::size_t> texts = {0, 1, 2};
+  const FrozenStates::States read = states.of(texts);
+  const std::unique_ptr<HeadTraining> head = value_training(states.weights());
+  ParameterBlock weights(head->layout());
+  head->initialise(1, weights);
+  const auto gradients_of = [&](std::vector<float> labels, std::vector<std::size_t> silent) {
+    ParameterBlock gradients(head->layout());
+    head->step({.batch = read.batch, .hidden = read.hidden, .labels = labels, .silent = silent}, weights, gradients);
+    return std::vector<float>(gradients.data(), gradients.data() + gradients.size());
+  };
+  EXPECT_EQ(gradients_of({0.0f, 1.0f, 0.0f}, {0, 1000, 2}), gradients_of({0.0f, 0.0f, 0.0f}, {0, 1000, 2}));
+  EXPECT_NE(gradients_of({0.0f, 1.0f, 0.0f}, {0, 1, 2}), gradients_of({0.0f, 0.0f, 0.0f}, {0, 1, 2}));
+  EXPECT_EQ(gradients_of({0.0f, 1.0f, 0.0f}, {0, 0, 0}), gradients_of({0.0f, 1.0f, 0.0f}, {}));
+}
+
+// Half of the visits begin with a label of another knob, each as often, and are asked for it.
+TEST_F(Steering, RareLabelsOfOtherKnobsAreVisitedToo) {
+  const SentenceDataset dataset(sentences_, model_.vocabulary(),
+                                SentenceDatasetOptions{.features = &ModelAccess::features(model_),
+                                                       .max_length = 28,
+                                                       .knobs = model_.options().knobs,
+                                                       .lexicon = &model_.feature_bank().lexicon()});
+  std::vector<float> labels = labels_;
+  std::vector<std::size_t> count(3);
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    const std::optional<std::size_t> mark = dataset.label(i, 1).label;
+    if (mark == 2U && count[2] > 0) labels[i] = NAN;  // One question is left.
+    if (mark && !std::isnan(labels[i])) ++count[*mark];
+  }
+  ASSERT_EQ(count[2], 1U);
+  const OtherKnobs others(model_.options().knobs, "polarity", dataset, labels);
+  std::size_t questions = 0, asked = 0;
+  for (std::uint64_t draw = 0; draw < 1200; ++draw) {
+    const OtherKnobs::Visit visit = others.visit(1, draw);
+    ASSERT_FALSE(std::isnan(labels[visit.text]));
+    for (const KnobSetting& setting : visit.asked) {
+      EXPECT_EQ(setting.knob, "mark");
+      EXPECT_EQ(setting.values[*dataset.label(visit.text, 1).label], 1.0);
+    }
+    questions += dataset.label(visit.text, 1).label == 2U ? 1 : 0;
+    asked += visit.asked.empty() ? 0 : 1;
+  }
+  EXPECT_NEAR(static_cast<double>(questions) / 1200.0, 1.0 / 6.0 + 0.5 / 80.0, 0.05);
+  EXPECT_NEAR(static_cast<double>(asked) / 1200.0, 0.75, 0.05);
+}
+
+// A head of the model turns its knob as it would as a method, guidance is its strength, and the row says nothing of it.
+TEST_F(Steering, AHeadOfTheModelTurnsItsKnob) {
+  const SteeringHead head = train_steering(model_, *dataset_, labels_, SteeringMethod::value, "polarity",
+                                           {.steps = 60, .batch = 16, .learning_rate = 0.02, .threads = 1});
+  LanguageModel with_head = model();
+  with_head.set_heads({{"polarity", head}});
+  const auto texts = [](const LanguageModel& of, std::vector<GenerationRequest> all, std::size_t threads = 1) {
+    std::vector<std::string> found;
+    for (const Generation& each : Generator(of, threads).generate(all)) found.push_back(each.error.value_or(each.text));
+    return found;
+  };
+  const auto asked = [&](double target, double guidance, const std::vector<KnobSetting>& more = {}) {
+    std::vector<GenerationRequest> all = requests(20, nullptr);
+    for (GenerationRequest& request : all) {
+      request.knobs = more;
+      request.knobs.push_back({"polarity", {target}});
+      request.guidance = guidance;
+    }
+    return all;
+  };
+  EXPECT_EQ(texts(with_head, asked(1.0, 1.0)), texts(model_, requests(20, steering_source(model_, head, 1.0, 1.0))));
+  EXPECT_EQ(texts(with_head, asked(0.0, 4.0)), texts(model_, requests(20, steering_source(model_, head, 0.0, 4.0))));
+  EXPECT_NE(texts(with_head, asked(1.0, 1.0)), texts(model_, asked(1.0, 1.0)));
+  EXPECT_EQ(texts(with_head, asked(1.0, 0.0)), texts(model_, requests(20, nullptr)));
+  std::vector<GenerationRequest> by_row = asked(1.0, 2.0);
+  for (GenerationRequest& request : by_row) request.heads = false;
+  EXPECT_EQ(texts(with_head, by_row), texts(model_, asked(1.0, 2.0)));
+
+  // Its map is of target and strength, and is not that of a request.
+  with_head.set_calibration({{"polarity", {.values = {{{0.0, 0.25, 1.0}, {1.0, 0.25, 3.0}}}, .judge = "j", .n = 1}}});
+  EXPECT_EQ(texts(with_head, asked(1.0, 1.0)), texts(model_, requests(20, steering_source(model_, head, 0.25, 3.0))));
+  EXPECT_EQ(texts(with_head, by_row), texts(model_, asked(1.0, 2.0)));
+
+  // Beside another knob, alone and in any company.
+  const std::vector<GenerationRequest> both = asked(1.0, 1.0, {{"mark", {0.0, 0.0, 1.0}}});
+  const std::vector<std::string> batch = texts(with_head, both, 3);
+  EXPECT_NE(batch, texts(with_head, asked(1.0, 1.0)));
+  EXPECT_NE(batch, texts(model_, both));
+  for (std::size_t i = 0; i < both.size(); ++i) EXPECT_EQ(texts(with_head, {both[i]})[0], batch[i]) << i;
+}
+
+TEST_F(Steering, AHeadIsOfItsModelAlone) {
+  const SteeringHead head = train_steering(model_, *dataset_, labels_, SteeringMethod::value, "polarity",
+                                           {.steps = 3, .batch = 16, .threads = 1});
+  LanguageModel other = model();
+  const auto refusal = [&](const std::string& knob, const SteeringHead& one) {
+    try {
+      other.set_heads({{knob, one}});
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string("accepted");
+  };
+  EXPECT_EQ(refusal("polarity", head), "accepted");
+  EXPECT_EQ(other.heads().size(), 1U);
+  SteeringHead changed = head;
+  changed.method = SteeringMethod::fudge;
+  EXPECT_THAT(refusal("polarity", changed), HasSubstr("no value head"));
+  EXPECT_THAT(refusal("mark", head), HasSubstr("no probability knob"));
+  EXPECT_THAT(refusal("nothing", head), HasSubstr("no probability knob"));
+  changed = head;
+  changed.tensors[0].shape = {1, 1};
+  EXPECT_EQ(refusal("polarity", changed), "accepted");  // Until it is to be used:
+  EXPECT_THROW(Generator{other}, Error);
+  ASSERT_EQ(refusal("polarity", head), "accepted");
+  const NamedParameter first = other.parameters().front();
+  std::vector<float> values(first.values.begin(), first.values.end());
+  values[0] += 1.0f;
+  other.set_parameter(std::string(first.name), values);
+  EXPECT_TRUE(other.heads().empty()) << "it was trained on other weights";
+  EXPECT_THAT(refusal("polarity", head), HasSubstr("another model"));
+}
+
+// Of words that no text had the head knows what their rows say, and the model still writes.
+TEST_F(Steering, AHeadKeepsUpWithAddedWords) {
+  ModelOptions options = model_.options();
+  options.output_features = true;
+  LanguageModel open(options, model_.vocabulary(), model_.feature_bank(), 5);
+  const SentenceDataset dataset(sentences_, open.vocabulary(),
+                                SentenceDatasetOptions{.features = &ModelAccess::features(open), .max_length = 28});
+  open.set_heads({{"polarity", train_steering(open, dataset, labels_, SteeringMethod::value, "polarity",
+                                              {.steps = 3, .batch = 16, .threads = 1})}});
+  const LanguageModel larger =
+      open.with_words({{.word = "superb", .word_class = WordClass::kAdjective, .polarity = 1.0}});
+  ASSERT_TRUE(larger.heads().contains("polarity"));
+  EXPECT_EQ(larger.heads().at("polarity").tensor("words").values.size(), larger.vocabulary().size());
+  EXPECT_NO_THROW(Generator(larger).generate({.knobs = {{"polarity", {1.0}}}, .max_tokens = 6}));
+}
+
+TEST_F(Steering, AModelFileHasItsHeads) {
+  const TemporaryFolder folder;
+  LanguageModel with_head = model();
+  with_head.set_heads({{"polarity", train_steering(model_, *dataset_, labels_, SteeringMethod::value, "polarity",
+                                                   {.steps = 3, .batch = 16, .threads = 1})}});
+  save_checkpoint(folder.path() / "model.safetensors", with_head, "");
+  const LanguageModel loaded = load_checkpoint(folder.path() / "model.safetensors").model;
+  ASSERT_TRUE(loaded.heads().contains("polarity"));
+  const SteeringHead& found = loaded.heads().at("polarity");
+  const SteeringHead& kept = with_head.heads().at("polarity");
+  EXPECT_EQ(found.share, kept.share);
+  ASSERT_EQ(found.tensors.size(), kept.tensors.size());
+  for (std::size_t i = 0; i < kept.tensors.size(); ++i) EXPECT_EQ(found.tensors[i].values, kept.tensors[i].values);
 }
 
 TEST_F(Steering, HeadsSteerBothWays) {
