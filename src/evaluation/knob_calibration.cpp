@@ -18,6 +18,8 @@ namespace {
 
 // How guidance goes on where requests end.
 constexpr std::array kGuidance = {1.0, 1.25, 1.5, 2.0, 3.0, 5.0};
+// Of a head, which costs no more for being strong.
+constexpr std::array kStrengths = {1.0, 1.25, 1.5, 2.0, 3.0, 5.0, 8.0, 12.0, 20.0};
 // Of scalars, tried one after the other; more is worth a second reading if texts correlate by so much better.
 constexpr std::array kScalarGuidance = {1.5, 2.0, 3.0};
 constexpr double kWorthGuidance = 0.005;
@@ -38,21 +40,22 @@ void append_places(double first, double last, std::vector<double>& places) {
 // - 1, and before and after them the first and the last with more and more.
 class RequestPath {
  public:
-  RequestPath(const Knob& knob, std::size_t value, std::size_t size, double guidance)
-      : knob_(&knob), value_(value), size_(size), guidance_(guidance) {}
+  // Past its ends it takes these times the guidance.
+  RequestPath(const Knob& knob, std::size_t value, std::size_t size, double guidance, std::span<const double> further)
+      : knob_(&knob), value_(value), size_(size), guidance_(guidance), further_(further) {}
 
-  double first() const { return knob_->kind == KnobKind::distribution ? 0.0 : -kMore; }
-  double last() const { return top() + kMore; }
+  double first() const { return knob_->kind == KnobKind::distribution ? 0.0 : -more(); }
+  double last() const { return top() + more(); }
   double top() const { return static_cast<double>(size_ - 1); }
 
   CalibrationPoint at(double place) const {
     const double inside = std::clamp(place, 0.0, top());
-    const double beyond = std::min(std::abs(place - inside), kMore);
-    const auto step = std::min(static_cast<std::size_t>(beyond), kGuidance.size() - 2);
+    const double beyond = std::min(std::abs(place - inside), more());
+    const auto step = std::min(static_cast<std::size_t>(beyond), further_.size() - 2);
     const double part = beyond - static_cast<double>(step);
     return {.asked = 0.0,
             .request = std::min(knob_->low + (knob_->high - knob_->low) * inside / top(), knob_->high),
-            .guidance = guidance_ * (kGuidance[step] + part * (kGuidance[step + 1] - kGuidance[step]))};
+            .guidance = guidance_ * (further_[step] + part * (further_[step + 1] - further_[step]))};
   }
   KnobSetting setting(double request) const {
     if (knob_->kind != KnobKind::distribution) return {knob_->name, {request}};
@@ -63,11 +66,13 @@ class RequestPath {
   }
 
  private:
-  static constexpr double kMore = static_cast<double>(kGuidance.size() - 1);
+  double more() const { return static_cast<double>(further_.size() - 1); }
+
   const Knob* knob_;
   std::size_t value_;
   std::size_t size_;
   double guidance_;
+  std::span<const double> further_;
 };
 
 // What is asked of the model, whatever its map says.
@@ -134,6 +139,12 @@ class Measurement {
     return results;
   }
 
+  // How guidance goes on past the ends of a path.
+  std::span<const double> further() const {
+    if (model_.heads().contains(knob_.name)) return kStrengths;
+    return kGuidance;
+  }
+
   void expect(std::size_t num_texts) { num_expected_ = num_texts; }
 
  private:
@@ -191,7 +202,7 @@ class ValueMap {
         options_(options),
         measurement_(measurement),
         beside_(std::move(beside)),
-        path_(knob, value, path_levels(), 1.0) {}
+        path_(knob, value, path_levels(), 1.0, measurement.further()) {}
 
   // False if it was told to stop.
   bool fit() {
@@ -253,7 +264,8 @@ class ValueMap {
   bool choose_guidance() {
     double best = scalar_match(knob_, raw_).correlation;
     for (const double guidance : kScalarGuidance) {
-      const RequestPath path = std::exchange(path_, RequestPath(knob_, value_, path_levels(), guidance));
+      const RequestPath path =
+          std::exchange(path_, RequestPath(knob_, value_, path_levels(), guidance, measurement_.further()));
       std::vector<ResponseCurve::Point> points = std::exchange(points_, {});
       if (!measure(inside())) return false;
       const double found = scalar_match(knob_, last_).correlation;
@@ -352,7 +364,7 @@ std::optional<CalibrationResult> calibrate_knob(const LanguageModel& model, cons
   }
   Measurement measurement(model, knob, judge, options);
   const bool is_distribution = knob.kind == KnobKind::distribution;
-  const std::size_t of_ends = 2 * (kGuidance.size() - 1);
+  const std::size_t of_ends = 2 * (measurement.further().size() - 1);
   std::vector<KnobSetting> others = settings_beside(model, knob);
   CalibrateOptions beside = options;
   beside.n = std::max(options.n / kBesidePart, std::min(options.n, kFewestBeside));
