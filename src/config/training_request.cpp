@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <string_view>
 
@@ -136,13 +137,17 @@ void fit_to_knobs(const TrainingRequest& request, Experiment& experiment) {
 
 // What a label asks for is measured by a judge, which must be trained on texts that the model never sees.
 void keep_judge_texts(const TrainingRequest& request, Experiment& experiment) {
-  constexpr double kShare = 0.1;
+  constexpr double kShare = 0.1, kMostShare = 0.3;
+  constexpr double kTexts = 1500.0;             // That a judge learns enough of.
   constexpr std::uint64_t kFewestTexts = 2000;  // Of fewer a judge learns too little, and the model needs them all.
   if (request.data.empty() || request.config || request.init || !request.calibrate) return;
   if (says(request, "data.judge_share")) return;
   const auto is_label = [](const Knob& knob) { return knob.of_column; };
   if (std::none_of(experiment.model.knobs.begin(), experiment.model.knobs.end(), is_label)) return;
-  if (estimated_size(experiment.data).texts >= kFewestTexts) experiment.data.judge_share = kShare;
+  const std::uint64_t texts = estimated_size(experiment.data).texts;
+  if (texts < kFewestTexts) return;
+  const double share = std::clamp(kTexts / static_cast<double>(texts), kShare, kMostShare);
+  experiment.data.judge_share = std::round(100.0 * share) / 100.0;
 }
 
 // Of files it is a file too, of a word a line, which the configuration then lists.

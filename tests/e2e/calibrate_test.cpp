@@ -84,7 +84,7 @@ class Calibrate : public testing::Test {
 };
 
 TEST_F(Calibrate, TrainingDoesItAtItsEnd) {
-  EXPECT_THAT(trained_.err, HasSubstr("are kept apart for judges (data.judge_share = 0.1)"));
+  EXPECT_THAT(trained_.err, HasSubstr("are kept apart for judges (data.judge_share = 0.3)"));
   EXPECT_THAT(trained_.err, HasSubstr("calibrated"));
   EXPECT_TRUE(fs::exists(path("model/judge-kind.safetensors")));
   const ProcessResult inspected = semfuse_program({"inspect", path("model")});
