@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "generation/beginning_shares.h"
 #include "model/incremental_pass.h"
 #include "model/model_access.h"
 #include "semfuse/error.h"
@@ -31,6 +32,13 @@ void ReadModel::prepare() {
       throw Error(fmt::format("knob {}: {}", name, error.what()));
     }
   }
+  if (!knob_readers_.empty()) beginning_shares_ = std::make_unique<BeginningShares>(*this);
+}
+
+ReadModel::~ReadModel() = default;
+
+double ReadModel::share(const std::string& knob, const std::vector<float>& request) const {
+  return beginning_shares_->of(knob, knob_reader(knob)->reader, request);
 }
 
 const KnobReader* ReadModel::knob_reader(std::string_view knob) const {
