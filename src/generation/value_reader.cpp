@@ -111,36 +111,13 @@ std::vector<std::size_t> ends_of(const SteeringHead& head, std::size_t vocab_siz
   return ends;
 }
 
-void tilt_by_value(std::span<float> all, const LogOdds& log_odds, double target, double share, double strength,
-                   std::span<const std::size_t> all_ends) {
-  assert(all.size() > 1);
+namespace {
+
+// The tilt of logits that are all read; `ends` are places among them.
+void tilt_read(std::span<float> logits, std::span<const float> z, double target, double share, double strength,
+               std::span<const std::size_t> ends) {
   constexpr double kLeast = 1e-30;  // Of what has a logarithm.
-  const float most = largest_where(all.data() + 1, 1.0f, all.data() + 1, -INFINITY, all.size() - 1);
-  if (std::isinf(most)) return;
-  const float least_read = most - kRange;
-  std::vector<TokenId> likely(all.size() + 16);
-  likely.resize(places_from(all.data(), least_read, all.size(), likely.data()));
-  std::vector<std::size_t> places = {0};  // Of what may come, with all ends; <eos> first.
-  std::vector<std::size_t> ends;          // Among these.
-  std::size_t end = 0;
-  const auto add_ends_to = [&](std::size_t place) {
-    for (; end < all_ends.size() && all_ends[end] <= place; ++end) {
-      ends.push_back(places.size());
-      places.push_back(all_ends[end]);
-    }
-  };
-  for (const TokenId id : likely) {
-    const auto place = static_cast<std::size_t>(id);
-    add_ends_to(place);
-    if (place > places.back()) places.push_back(place);
-  }
-  add_ends_to(all.size());
-  std::vector<TokenId> tokens;
-  std::vector<float> logits, z(places.size());
-  for (const std::size_t i : places) tokens.push_back(static_cast<TokenId>(i) + Vocabulary::kEos);
-  for (const std::size_t i : places) logits.push_back(all[i]);
-  log_odds(tokens, z);
-  const std::span<float> words = std::span(logits).subspan(1);
+  const std::span<float> words = logits.subspan(1);
   // What tokens that mostly come last have together, and what the others have.
   const auto shares = [&](float log_sum) {
     double last = 0.0;
@@ -182,6 +159,39 @@ void tilt_by_value(std::span<float> all, const LogOdds& log_odds, double target,
   for (const std::size_t i : ends) logits[i] += shift_last - shift_others;
   for (float& logit : words) logit += shift_others;
   if (!ends.empty()) logits[0] += fall(z[0]);
+}
+
+}  // namespace
+
+void tilt_by_value(std::span<float> all, const LogOdds& log_odds, double target, double share, double strength,
+                   std::span<const std::size_t> all_ends) {
+  assert(all.size() > 1);
+  const float most = largest_where(all.data() + 1, 1.0f, all.data() + 1, -INFINITY, all.size() - 1);
+  if (std::isinf(most)) return;
+  const float least_read = most - kRange;
+  std::vector<TokenId> likely(all.size() + 16);
+  likely.resize(places_from(all.data(), least_read, all.size(), likely.data()));
+  std::vector<std::size_t> places = {0};  // Of what may come, with all ends; <eos> first.
+  std::vector<std::size_t> ends;          // Among these.
+  std::size_t end = 0;
+  const auto add_ends_to = [&](std::size_t place) {
+    for (; end < all_ends.size() && all_ends[end] <= place; ++end) {
+      ends.push_back(places.size());
+      places.push_back(all_ends[end]);
+    }
+  };
+  for (const TokenId id : likely) {
+    const auto place = static_cast<std::size_t>(id);
+    add_ends_to(place);
+    if (place > places.back()) places.push_back(place);
+  }
+  add_ends_to(all.size());
+  std::vector<TokenId> tokens;
+  std::vector<float> logits, z(places.size());
+  for (const std::size_t i : places) tokens.push_back(static_cast<TokenId>(i) + Vocabulary::kEos);
+  for (const std::size_t i : places) logits.push_back(all[i]);
+  log_odds(tokens, z);
+  tilt_read(logits, z, target, share, strength, ends);
   float worst = 0.0f;  // Of what was read, ends apart.
   for (std::size_t k = 1, next = 0; k < places.size(); ++k) {
     if (next < ends.size() && ends[next] == k) {
