@@ -117,7 +117,7 @@ lint: needed-lint needed-test
 	clang-format --dry-run -Werror $(SOURCES)
 	@mkdir -p build
 	@cmake --preset release -B build/lint -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON -DSEMFUSE_UNITY=ON >build/.configure.log 2>&1 || { cat build/.configure.log; exit 1; }
-	run-clang-tidy -quiet -p build/lint -j $(JOBS) -checks=-bugprone-suspicious-include '$(CURDIR)/(src|apps|build/lint/(apps/)?CMakeFiles/semfuse[^/]*.dir)/'
+	run-clang-tidy -quiet -p build/lint -j $(JOBS) -extra-arg=-Wno-unused-command-line-argument -checks=-bugprone-suspicious-include '$(CURDIR)/(src|apps|build/lint/(apps/)?CMakeFiles/semfuse[^/]*.dir)/'
 
 install: build
 	cmake --install build/release --prefix $(PREFIX)
