@@ -187,7 +187,9 @@ void tilt_by_value(std::span<float> all, const LogOdds& log_odds, double target,
   }
   add_ends_to(all.size());
   std::vector<TokenId> tokens;
+  tokens.reserve(places.size());
   std::vector<float> logits, z(places.size());
+  logits.reserve(places.size());
   for (const std::size_t i : places) tokens.push_back(static_cast<TokenId>(i) + Vocabulary::kEos);
   for (const std::size_t i : places) logits.push_back(all[i]);
   log_odds(tokens, z);

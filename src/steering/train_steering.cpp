@@ -151,6 +151,7 @@ SteeringHead train_steering(const LanguageModel& model, const Dataset& dataset, 
         requests.clear();
         for (std::size_t i = 0; others && i < texts.size(); ++i) ask(written[which].asked[texts[i]]);
         std::vector<std::size_t> silent;
+        silent.reserve(texts.size());
         for (const std::size_t text : texts) silent.push_back(written[which].silent[text]);
         add(written_states[which], written[which].labels, texts, requests, silent);
       }
