@@ -112,7 +112,16 @@ void DelimitedTable::set_columns(std::vector<std::string> names, std::size_t lin
   columns_ = std::move(names);
 }
 
+// Programs write semicolons where a comma is a decimal point.
+void DelimitedTable::choose_separator() {
+  chosen_ = true;
+  if (columns_.size() == 1) return;  // Nothing separates.
+  const std::string_view line = lines_.line();
+  if (quotes_ && line.find(separator_) == line.npos && line.find(';') != line.npos) separator_ = ';';
+}
+
 void DelimitedTable::gather(Row& row) {
+  if (!chosen_) choose_separator();
   if (!quotes_ || lines_.line().find('"') == std::string_view::npos) return;
   QuoteScan scan(separator_);
   std::size_t scanned = 0;
@@ -139,7 +148,8 @@ void DelimitedTable::parse(Row& row) {
   }
   if (row.fault || columns_.empty() || row.cells.size() == columns_.size()) return;
   const std::string_view advice = row.cells.size() < columns_.size() ? "write the missing ones, if empty"
-                                  : quotes_                          ? "put text with commas in double quotes"
+                                  : separator_ == ','                ? "put text with commas in double quotes"
+                                  : separator_ == ';'                ? "put text with semicolons in double quotes"
                                                                      : "replace tabs inside of texts";
   row.fault = {RowFault::Kind::wrong_cells,
                fmt::format("has {} {}, and {} {} {}; {}", row.cells.size(), row.cells.size() == 1 ? "cell" : "cells",

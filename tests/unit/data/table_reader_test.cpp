@@ -130,6 +130,17 @@ TEST(TableReader, RefusesHeadingsThatNameNoColumns) {
   EXPECT_THAT(table_error_of(std::string(2000, ','), kCsv), HasSubstr("more than 1000"));
 }
 
+TEST(TableReader, ReadsSemicolonsWhereTheFirstLineHasNoComma) {
+  EXPECT_THAT(table_of("text;label\n", kCsv)->columns(), ElementsAre("text", "label"));
+  EXPECT_THAT(rows_of("\na;b\n1,5;2\n\"x; y\";z\n", kCsv), ElementsAre("3: 1,5|2", "4: x; y|z"));
+  EXPECT_THAT(rows_of("\"a\";\"b\"\n1;2\n", kCsv), ElementsAre("2: 1|2"));
+  EXPECT_THAT(rows_of("a;b\n1;2;3\n", kCsv), ElementsAre(HasSubstr("put text with semicolons in double quotes")));
+  EXPECT_THAT(rows_of("1;x\n2;y\n", kCsv, {.heading = {"label", "text"}}), ElementsAre("1: 1|x", "2: 2|y"));
+  EXPECT_THAT(rows_of("a;b,c\n1;2,3\n", kCsv), ElementsAre("2: 1;2|3"));
+  EXPECT_THAT(rows_of("well; yes\nno\n", kCsv, {.heading = {"text"}}), ElementsAre("1: well; yes", "2: no"));
+  EXPECT_THAT(rows_of("a;b\n1;2\n", kTsv), ElementsAre("2: 1;2"));
+}
+
 TEST(TableReader, ReadsCommasAndQuotes) {
   EXPECT_THAT(rows_of("a,b\n1,2\n\"x, y\",\"say \"\"hi\"\"\"\n\"\",\n", kCsv),
               ElementsAre("2: 1|2", "3: x, y|say \"hi\"", "4: |"));
