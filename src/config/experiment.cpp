@@ -85,6 +85,14 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(first, text.find_last_not_of(" \t") - first + 1);
 }
 
+// A declaration, `NAME: ...`, may have commas of its own: it ends where the next one begins.
+bool goes_on(const std::vector<Value>& list, std::string_view item) {
+  constexpr std::string_view kDeclares = ": ";
+  if (list.empty() || item.find(kDeclares) != item.npos) return false;
+  const auto* before = list.back().as<std::string>();
+  return before != nullptr && before->find(kDeclares) != before->npos;
+}
+
 // A value from the command line: TOML, else a list at its commas, else the bare word.
 Value bare_value(std::string_view text) {
   if (std::optional<Value> value = read_toml_value(text)) return *std::move(value);
@@ -93,8 +101,12 @@ Value bare_value(std::string_view text) {
   while (true) {
     const std::size_t comma = text.find(',');
     const std::string_view item = trimmed(text.substr(0, comma));
-    const std::optional<Value> value = read_toml_value(item);
-    list.push_back(value ? *value : Value{std::string(item)});
+    if (goes_on(list, item)) {
+      std::get<std::string>(list.back().content).append(", ").append(item);
+    } else {
+      const std::optional<Value> value = read_toml_value(item);
+      list.push_back(value ? *value : Value{std::string(item)});
+    }
     if (comma == text.npos) return {std::move(list)};
     text.remove_prefix(comma + 1);
   }

@@ -395,6 +395,10 @@ TEST(SetKey, TakesTomlBareWordsAndLists) {
   EXPECT_THAT(experiment.corpus.held_out, ElementsAre("great", "awful"));
   set_key(experiment, "corpus.held_out=good");
   EXPECT_THAT(experiment.corpus.held_out, ElementsAre("good"));
+  set_key(experiment,
+          "model.knobs=topic: distribution of column topic over sport, the world,kind: probability of column label");
+  ASSERT_EQ(experiment.model.knobs.size(), 2U);
+  EXPECT_THAT(to_string(experiment.model.knobs[0]), HasSubstr("over sport, the world"));
   set_key(experiment, "corpus.held_out=[\"bad\"]");
   EXPECT_THAT(experiment.corpus.held_out, ElementsAre("bad"));
   set_key(experiment, "corpus.held_out=random");
