@@ -55,7 +55,7 @@ demo: build
 	build/release/bin/semfuse generate build/demo --n 3 --knob polarity=0.1
 	build/release/bin/semfuse generate build/demo --n 3 --knob polarity=0.9 --knob 'mark=!:1'
 	build/release/bin/semfuse sweep build/demo --knob polarity --levels 5 --n 500
-	@build/release/bin/semfuse train $(if $(wildcard build/everyday/config.toml),--resume,--preset everyday --set training.epochs=4 --out) build/everyday
+	@build/release/bin/semfuse train $(if $(wildcard build/everyday/config.toml),--resume,--preset everyday --set training.epochs=4 --set training.optimizer=muon --out) build/everyday
 	build/release/bin/semfuse generate build/everyday --n 10 --knob length=5 --knob 'mark=?:1'
 	build/release/bin/semfuse generate build/everyday --n 10 --knob length=11 --knob 'mark=.:1'
 	build/release/bin/semfuse generate build/everyday --n 10 --knob length=4 --knob 'mark=!:1'
