@@ -31,10 +31,12 @@ Command adapt_command(CommandLine& program) {
   others.insert(others.end(), {model, rank, lexicon, set, seed});
   add_run_options(*app, *options, others);
   app->footer(
-      "RUN/model.safetensors holds the adapter alone and says which model it is for, by path and hash; RUN is then a "
-      "model for\ngenerate, score, serve, sweep, calibrate and inspect. Without a knob it is the imported model, bit "
+      "RUN/model.safetensors holds the adapter and its heads and says which model they are for, by path and hash; RUN "
+      "is then a\nmodel for generate, score, serve, sweep, calibrate and inspect. A probability of a column is turned "
       "by "
-      "bit. Any number of\nadapters may share a model.\n\n"
+      "a head, which is\ntrained at the end. Without a knob it is the imported model, bit by bit. Any number of "
+      "adapters "
+      "may share a model.\n\n"
       "Examples:\n"
       "  semfuse adapt imported --data reviews.tsv --out knobbed\n"
       "  semfuse generate knobbed --knob polarity=0.9 --prompt \"The food\"\n"

@@ -39,7 +39,9 @@ struct SteeringTraining {
   // writes under it, from beginnings of the opposite label too, and the judge says what came of that. Without, it knows
   // texts of people alone, and overrates what it writes against its beginning.
   TextJudge judge = {};
-  std::size_t written = 6000;  // Texts that are written each time; as many as have a label, at most.
+  // Texts that are written each time; as many as have a label, at most. 0: 6000, of a model of more than 20 million
+  // numbers so many times fewer as it has more, down to 600.
+  std::size_t written = 0;
   // The dataset's labels are those of the model's knobs, and texts are asked for what they show of the others: the head
   // then knows what is left to it where these are set.
   bool others = false;

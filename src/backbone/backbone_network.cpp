@@ -48,6 +48,7 @@ class AdaptedStreamPass : public StreamPass {
   }
 
   Matrix run(std::span<TokenStream* const> streams) override { return pass_.run(streams); }
+  ConstMatrix states(std::span<TokenStream* const> streams) override { return pass_.states(streams); }
   std::optional<std::size_t> num_known(const TokenStream& stream) override { return pass_.num_known(stream); }
   ConstMatrix hidden() const override { return pass_.hidden(); }
 
@@ -90,6 +91,21 @@ std::size_t BackboneNetwork::context() const {
 
 bool BackboneNetwork::begins_texts() const {
   return backbone_.spec().bos || !backbone_.spec().eos.empty();
+}
+
+std::string BackboneNetwork::fingerprint() const {
+  return backbone_.spec().source_sha256;
+}
+
+void BackboneNetwork::output_row(TokenId id, float* row) const {
+  const BackboneSpec& spec = backbone_.spec();
+  if (id >= kFirstBackboneToken) {
+    backbone_.head().decode(static_cast<std::size_t>(id - kFirstBackboneToken), row);
+  } else if (id == Vocabulary::kEos && !spec.eos.empty()) {
+    backbone_.head().decode(static_cast<std::size_t>(spec.eos.front()), row);
+  } else {
+    std::fill_n(row, spec.model_width, 0.0f);
+  }
 }
 
 KeyValueCache BackboneNetwork::empty_cache() const {

@@ -42,6 +42,8 @@ class BackboneNetwork : public PretrainedNetwork {
   std::size_t parameter_count() const override;
   std::size_t context() const override;
   bool begins_texts() const override;
+  std::string fingerprint() const override;
+  void output_row(TokenId id, float* row) const override;
   KeyValueCache empty_cache() const override;
   std::unique_ptr<StreamPass> open_pass(std::size_t num_threads, const ParameterBlock& weights) const override;
   const ParameterLayout* layout() const override { return adapter_ ? &adapter_->layout() : nullptr; }

@@ -272,6 +272,16 @@ Matrix BackbonePass::run_layers(std::span<const Row> rows) {
 }
 
 Matrix BackbonePass::run(std::span<const BackboneRead> reads) {
+  const ConstMatrix wanted = states(reads);
+  const Matrix logits = workspace_.matrix(wanted.rows(), backbone_.spec().vocab_size);
+  if (wanted.rows() > 0) {
+    const StoredLinear head{.weight = backbone_.head(), .bias = {}};
+    multiply(wanted, std::array{Product{&head, logits}});
+  }
+  return logits;
+}
+
+ConstMatrix BackbonePass::states(std::span<const BackboneRead> reads) {
   const BackboneSpec& spec = backbone_.spec();
   std::vector<Row> rows;
   std::vector<std::size_t> wanted;  // Places in rows.
@@ -294,7 +304,6 @@ Matrix BackbonePass::run(std::span<const BackboneRead> reads) {
   }
   workspace_.reset();
   const Matrix states = workspace_.matrix(wanted.size(), spec.model_width);
-  const Matrix logits = workspace_.matrix(wanted.size(), spec.vocab_size);
   std::size_t next = 0;
   for (std::size_t first = 0; first < rows.size(); first += kRowsOfPass) {
     const auto part = std::span(rows).subspan(first, std::min(kRowsOfPass, rows.size() - first));
@@ -307,11 +316,7 @@ Matrix BackbonePass::run(std::span<const BackboneRead> reads) {
     normalise(states, backbone_.final_norm(), first, count, states);
   });
   hidden_ = states;
-  if (!wanted.empty()) {
-    const StoredLinear head{.weight = backbone_.head(), .bias = {}};
-    multiply(states, std::array{Product{&head, logits}});
-  }
-  return logits;
+  return hidden_;
 }
 
 }  // namespace semfuse

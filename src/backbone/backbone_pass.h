@@ -38,7 +38,9 @@ class BackbonePass {
   // Reads the tokens of each text, whose caches then hold them too. Of each in turn num_wanted rows of logits; valid
   // until the next call. Throws Error if a text becomes longer than the model's context.
   Matrix run(std::span<const BackboneRead> reads);
-  // The normalised states that the logits were computed from, [rows, width]; valid as long as these.
+  // The same without the logits: the normalised states that they are computed from, [rows, width].
+  ConstMatrix states(std::span<const BackboneRead> reads);
+  // Those of the last call; valid until the next.
   ConstMatrix hidden() const { return hidden_; }
 
  private:

@@ -46,8 +46,8 @@ std::optional<std::size_t> BackboneStreamPass::num_known(const TokenStream& stre
   return skipped + num_unchanged(stream, skipped, std::min(stream.cache.length(), count - 1 - stream.num_guesses));
 }
 
-Matrix BackboneStreamPass::run(std::span<TokenStream* const> streams) {
-  const BackboneSpec& spec = backbone_.spec();
+template <class Compute>
+auto BackboneStreamPass::read(std::span<TokenStream* const> streams, const Compute& compute) {
   std::vector<BackboneRead> reads;
   tokens_.assign(streams.size(), {});
   for (std::size_t i = 0; i < streams.size(); ++i) {
@@ -67,13 +67,23 @@ Matrix BackboneStreamPass::run(std::span<TokenStream* const> streams) {
     const std::size_t first = skipped + known;
     reads.back().features = {stream.features.data() + first * num_features_, tokens_[i].size(), num_features_};
   }
-  const Matrix own = pass_.run(reads);
+  const auto computed = compute(reads);
   for (TokenStream* stream : streams) {
     stream->computed_tokens = stream->tokens;
     if (num_features_ > 0) stream->computed_features = stream->features;
     stream->num_unchanged = 0;
     stream->num_certain = stream->tokens.size() - stream->num_guesses;
   }
+  return computed;
+}
+
+ConstMatrix BackboneStreamPass::states(std::span<TokenStream* const> streams) {
+  return read(streams, [&](std::span<const BackboneRead> reads) { return pass_.states(reads); });
+}
+
+Matrix BackboneStreamPass::run(std::span<TokenStream* const> streams) {
+  const BackboneSpec& spec = backbone_.spec();
+  const Matrix own = read(streams, [&](std::span<const BackboneRead> reads) { return pass_.run(reads); });
   workspace_.reset();
   const Matrix logits = workspace_.matrix(own.rows(), own.cols() + kFirstBackboneToken);
   std::vector<float> ends;

@@ -24,6 +24,7 @@ class BackboneStreamPass : public StreamPass {
   // Throws Error for a text that is longer than the model's context. The same for an
   // empty one if no token begins or ends texts.
   Matrix run(std::span<TokenStream* const> streams) override;
+  ConstMatrix states(std::span<TokenStream* const> streams) override;
   std::optional<std::size_t> num_known(const TokenStream& stream) override;
   ConstMatrix hidden() const override { return pass_.hidden(); }
 
@@ -31,6 +32,10 @@ class BackboneStreamPass : public StreamPass {
   // Whether the stream's <bos> is read.
   bool reads_begin(const TokenStream& stream) const;
   TokenId own_id(TokenId id) const;
+
+  // What `compute` makes of what the streams have anew.
+  template <class Compute>
+  auto read(std::span<TokenStream* const> streams, const Compute& compute);
 
   // How many of the first `most` tokens that are read are as they were.
   std::size_t num_unchanged(const TokenStream& stream, std::size_t skipped, std::size_t most) const;

@@ -103,7 +103,7 @@ std::shared_ptr<const WordVectors> vectors_of(const Experiment& experiment, cons
 // Texts are read as the model reads them.
 void give_tokens(const LanguageModel& model, PreparationOptions& options) {
   options.given = *model.tokenizer();
-  if (adapted_network(model) != nullptr) options.given_vocabulary = model.vocabulary();
+  if (ModelAccess::pretrained(model) != nullptr) options.given_vocabulary = model.vocabulary();
 }
 
 constexpr const char* kNoTokenizer =
@@ -232,6 +232,9 @@ ExperimentData labelled_data(const DataOptions& data, const LanguageModel& model
   experiment.data = data;
   experiment.data.val = data.train;  // Nothing is measured, so all texts are for training.
   experiment.data.held_out.clear();
+  if (const PretrainedNetwork* network = ModelAccess::pretrained(model)) {  // <bos> is read and <eos> is not.
+    experiment.data.max_length = std::min(experiment.data.max_length, network->context() + 1);
+  }
   experiment.model = model.options();
   experiment.model.knobs = {knob};
   PreparationOptions options = preparation_of(experiment, model.feature_bank(), threads, on_progress);

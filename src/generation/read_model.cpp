@@ -20,12 +20,13 @@ ReadModel::ReadModel(std::shared_ptr<const LanguageModel> model) : owned_(std::m
 }
 
 void ReadModel::prepare() {
-  if (ModelAccess::pretrained(model_) != nullptr) return;
-  ThreadPool pool(1);
-  weights_.emplace(ModelAccess::network(model_), ModelAccess::weights(model_), pool);
+  if (ModelAccess::pretrained(model_) == nullptr) {
+    ThreadPool pool(1);
+    weights_.emplace(ModelAccess::network(model_), ModelAccess::weights(model_), pool);
+  }
   for (const auto& [name, head] : model_.heads()) {
     try {
-      knob_readers_.emplace(name, KnobReader{.reader = ValueReader(head, weights_->head.rows()),
+      knob_readers_.emplace(name, KnobReader{.reader = ValueReader(head, logit_rows()),
                                              .ends = ends_of(head, model_.vocabulary().size()),
                                              .share = head.share});
     } catch (const Error& error) {
@@ -38,12 +39,23 @@ void ReadModel::prepare() {
 ReadModel::~ReadModel() = default;
 
 double ReadModel::share(const std::string& knob, const std::vector<float>& request) const {
-  return beginning_shares_->of(knob, knob_reader(knob)->reader, request);
+  const KnobReader& found = *knob_reader(knob);
+  const PretrainedNetwork* network = ModelAccess::pretrained(model_);
+  if (network != nullptr && !network->begins_texts()) return found.share;
+  return beginning_shares_->of(knob, found.reader, request);
 }
 
 const KnobReader* ReadModel::knob_reader(std::string_view knob) const {
   const auto found = knob_readers_.find(knob);
   return found == knob_readers_.end() ? nullptr : &found->second;
+}
+
+LogitRows ReadModel::logit_rows() const {
+  const PretrainedNetwork* network = ModelAccess::pretrained(model_);
+  if (network == nullptr) return LogitRows::of(weights_->head.rows());
+  return {.size = model_.vocabulary().size(),
+          .width = model_.options().width,
+          .read = [network](std::size_t id, float* row) { network->output_row(static_cast<TokenId>(id), row); }};
 }
 
 const InferenceWeights& ReadModel::weights() const {

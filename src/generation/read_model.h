@@ -38,9 +38,12 @@ class ReadModel {
   const LanguageModel& model() const { return model_; }
   // Of a model of our own. Throws Error for a pretrained one.
   const InferenceWeights& weights() const;
+  // As long as it lives, and the model.
+  LogitRows logit_rows() const;
   // What turns a knob of the model instead of a request; null if nothing does.
   const KnobReader* knob_reader(std::string_view knob) const;
-  // How probable the label of such a knob is where this row is asked for, before the text begins.
+  // How probable the label of such a knob is where this row is asked for, before the text begins; of a model that can
+  // begin none, on the whole.
   double share(const std::string& knob, const std::vector<float>& request) const;
   // What texts are read with; keeps their beginnings in up to `prefix_bytes`. The model must outlive it.
   std::unique_ptr<StreamPass> open_pass(std::size_t prefix_bytes) const;

@@ -44,17 +44,18 @@ constexpr double kEndStrength = 8.0;
 constexpr double kMostFall = 20.0;
 constexpr float kRange = 9.2f;  // Of logits below the largest: probabilities down to 1e-4 of its.
 constexpr std::size_t kLanes = 8;
+constexpr std::size_t kRowsAtOnce = 256;
 constexpr float kLeastPlausible = 0.0001f;  // The least probability of a word that can well stand somewhere.
 
 }  // namespace
 
-ValueReader::ValueReader(const SteeringHead& head, ConstMatrix output_rows)
-    : vocab_size_(output_rows.rows()), so_far_(head, output_rows.rows()) {
-  const ConstMatrix inner = matrix_of(head, "inner.weight", output_rows.cols());
+ValueReader::ValueReader(const SteeringHead& head, const LogitRows& logit_rows)
+    : vocab_size_(logit_rows.size), so_far_(head, logit_rows.size) {
+  const ConstMatrix inner = matrix_of(head, "inner.weight", logit_rows.width);
   inner_ = inner.rows();
   const ConstMatrix map = matrix_of(head, "map.weight", inner_);
   rank_ = map.rows();
-  const ConstMatrix projection = matrix_of(head, "rows.weight", output_rows.cols());
+  const ConstMatrix projection = matrix_of(head, "rows.weight", logit_rows.width);
   if (projection.rows() != rank_) throw Error("the head's matrices do not fit together; train it again");
   inner_bias_ = vector_of(head, "inner.bias", inner_);
   map_bias_ = vector_of(head, "map.bias", rank_);
@@ -63,12 +64,16 @@ ValueReader::ValueReader(const SteeringHead& head, ConstMatrix output_rows)
   inner_map_ = packed_transpose(inner);
   map_ = packed_transpose(map);
   const AlignedFloats to_rank = packed_transpose(projection);
-  AlignedFloats numbers(vocab_size_ * rank_);
-  const Matrix rows(numbers.data(), vocab_size_, rank_);
-  matmul(output_rows, {.data = to_rank.data(), .depth = output_rows.cols(), .cols = rank_}, rows);
   stride_ = (rank_ + kLanes - 1) / kLanes * kLanes;
   rows_.resize(vocab_size_ * stride_);
-  for (std::size_t v = 0; v < vocab_size_; ++v) std::copy_n(rows.row(v), rank_, rows_.data() + v * stride_);
+  Workspace workspace;
+  const Matrix some = workspace.matrix(std::min(kRowsAtOnce, vocab_size_), logit_rows.width);
+  for (std::size_t first = 0; first < vocab_size_; first += kRowsAtOnce) {
+    const std::size_t count = std::min(kRowsAtOnce, vocab_size_ - first);
+    for (std::size_t i = 0; i < count; ++i) logit_rows.read(first + i, some.row(i));
+    matmul(some.row_range(0, count), {.data = to_rank.data(), .depth = logit_rows.width, .cols = rank_},
+           Matrix(rows_.data() + first * stride_, count, rank_, stride_));
+  }
 }
 
 ValueReader::Step ValueReader::at(std::span<const TokenId> tokens, std::span<const float> hidden) const {

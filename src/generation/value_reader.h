@@ -9,6 +9,7 @@
 #include "core/workspace.h"
 #include "generation/prefix_classifier.h"
 #include "kernels/matmul.h"
+#include "model/logit_rows.h"
 #include "semfuse/steering_head.h"
 #include "semfuse/vocabulary.h"
 
@@ -19,8 +20,8 @@ namespace semfuse {
 // next, forgets. R row_v is computed once, so a token costs little beside a pass of the model.
 class ValueReader {
  public:
-  // Throws Error if the head's sizes are not those of the rows [vocab_size, width].
-  ValueReader(const SteeringHead& head, ConstMatrix output_rows);
+  // Throws Error if the head's sizes are not those of the rows, which are read here and not needed later.
+  ValueReader(const SteeringHead& head, const LogitRows& logit_rows);
 
   // After these tokens, the first of which is <bos>, with the hidden state [width] of the last.
   class Step {

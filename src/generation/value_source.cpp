@@ -16,7 +16,7 @@ void TiltedText::combine(const SourcePlace& place, std::span<const ReadRows> rea
 }
 
 ValueSource::ValueSource(const LanguageModel& model, const SteeringHead& head, double target, double strength)
-    : reader_(head, ReadModel(model).weights().head.rows()),
+    : reader_(head, ReadModel(model).logit_rows()),
       ends_(ends_of(head, model.vocabulary().size())),
       target_(target),
       share_(head.share),

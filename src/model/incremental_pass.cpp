@@ -105,12 +105,18 @@ void IncrementalPass::remember(const TokenStream& stream, ConstMatrix hidden) {
 }
 
 Matrix IncrementalPass::run(std::span<TokenStream* const> streams) {
+  const ConstMatrix wanted = states(streams);
+  const Matrix logits = workspace_.matrix(wanted.rows(), network_.vocab_size());
+  weights_.head.forward(wanted, logits);
+  return logits;
+}
+
+ConstMatrix IncrementalPass::states(std::span<TokenStream* const> streams) {
   const std::size_t num_features = network_.num_features();
   std::size_t num_rows = 0;
   for (const TokenStream* stream : streams) num_rows += stream->num_guesses + 1;
   workspace_.reset();
-  const Matrix wanted = workspace_.matrix(num_rows, network_.options().width);  // Hidden states
-  const Matrix logits = workspace_.matrix(num_rows, network_.vocab_size());
+  const Matrix wanted = workspace_.matrix(num_rows, network_.options().width);
 
   struct Rest {
     TokenStream* stream;
@@ -167,9 +173,8 @@ Matrix IncrementalPass::run(std::span<TokenStream* const> streams) {
       if (begins && stream->num_guesses == 0) remember(*stream, hidden);
     }
   }
-  weights_.head.forward(wanted, logits);
   hidden_ = wanted;
-  return logits;
+  return hidden_;
 }
 
 }  // namespace semfuse

@@ -18,6 +18,7 @@ class IncrementalPass : public StreamPass {
   explicit IncrementalPass(const InferenceWeights& weights, std::size_t prefix_bytes = 0);
 
   Matrix run(std::span<TokenStream* const> streams) override;
+  ConstMatrix states(std::span<TokenStream* const> streams) override;
   std::optional<std::size_t> num_known(const TokenStream& stream) override;
   ConstMatrix hidden() const override { return hidden_; }
 

@@ -342,7 +342,6 @@ const KnobHeads& LanguageModel::heads() const {
 }
 
 void LanguageModel::set_heads(KnobHeads heads) {
-  if (!heads.empty() && state_->pretrained) refuse_pretrained();
   const std::string fingerprint = heads.empty() ? "" : steering_fingerprint(*this);
   for (const auto& [name, head] : heads) {
     const std::size_t index = knob_index(options().knobs, name);

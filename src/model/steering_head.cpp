@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "io/checksum.h"
+#include "model/model_access.h"
 #include "semfuse/error.h"
 #include "semfuse/steering.h"
 
@@ -32,7 +33,10 @@ std::string steering_fingerprint(const LanguageModel& model) {
   Crc32 tokens;
   for (const std::string& entry : model.vocabulary().entries()) tokens.add(entry + '\n');
   Crc32 weights;
-  for (const NamedParameter& parameter : model.parameters()) {
+  const PretrainedNetwork* network = ModelAccess::pretrained(model);
+  if (network != nullptr) weights.add(network->fingerprint());
+  const bool has_own = network == nullptr || network->layout() != nullptr;
+  for (const NamedParameter& parameter : has_own ? model.parameters() : std::vector<NamedParameter>()) {
     weights.add({reinterpret_cast<const char*>(parameter.values.data()), parameter.values.size_bytes()});
   }
   return fmt::format("{:08x}{:08x}", tokens.value(), weights.value());

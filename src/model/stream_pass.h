@@ -46,6 +46,8 @@ class StreamPass {
   // For each stream in turn, num_guesses + 1 rows of logits: those after each of its last num_guesses + 1 tokens. A
   // stream's first pass must have more tokens than guesses. Valid until the next call.
   virtual Matrix run(std::span<TokenStream* const> streams) = 0;
+  // The states alone that these rows of logits are computed from, [rows, width]; valid until the next call.
+  virtual ConstMatrix states(std::span<TokenStream* const> streams) = 0;
   // How many of the stream's first tokens the next pass need not compute. A longer text may be read by several passes,
   // each of which has a few tokens more. Nothing of a model that reads all of a text in each pass.
   virtual std::optional<std::size_t> num_known(const TokenStream& stream) = 0;

@@ -2,11 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
 #include "core/thread_pool.h"
-#include "model/inference_weights.h"
+#include "generation/read_model.h"
 #include "semfuse/dataset.h"
 #include "semfuse/language_model.h"
 
@@ -24,15 +25,30 @@ class FrozenStates {
   // `requests` is a row for each text, as request_row() says; empty: nothing is asked.
   States of(std::span<const std::size_t> texts, std::span<const float> requests = {});
 
-  const InferenceWeights& weights() const { return weights_; }
+  const ReadModel& model() const { return model_; }
 
  private:
-  const LanguageModel& model_;
+  // What a thread reads texts of a pretrained model with.
+  struct Reader {
+    std::unique_ptr<StreamPass> pass;
+    TokenStream stream;
+  };
+
+  ConstMatrix own_states(const Batch& batch);
+  ConstMatrix pretrained_states(const Batch& batch, std::span<const std::size_t> texts);
+  // One text of the batch, `index` in the dataset.
+  void read(Reader& reader, const Batch& batch, std::size_t text, std::size_t index, Matrix hidden) const;
+
   const Dataset& dataset_;
   ThreadPool& pool_;
-  InferenceWeights weights_;
+  ReadModel model_;
   PositionTable positions_;
   Workspace workspace_;
+  // Of a pretrained model, whose reading takes long: what was read of texts that ask for nothing, as long as there is
+  // room.
+  std::vector<std::vector<float>> kept_;
+  std::size_t kept_bytes_ = 0;
+  std::vector<Reader> readers_;
 };
 
 // The texts of a step: drawn with replacement from those that have a label.

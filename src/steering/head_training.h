@@ -4,8 +4,9 @@
 #include <memory>
 #include <span>
 
+#include "batching/batch.h"
 #include "core/parameter_block.h"
-#include "model/inference_weights.h"
+#include "generation/read_model.h"
 #include "semfuse/steering.h"
 
 namespace semfuse {
@@ -34,10 +35,10 @@ class HeadTraining {
   ParameterLayout layout_;
 };
 
-// `weights` of the frozen model must outlive them.
-std::unique_ptr<HeadTraining> value_training(const InferenceWeights& weights);
-std::unique_ptr<HeadTraining> prefix_training(const InferenceWeights& weights);
-std::unique_ptr<HeadTraining> steer_training(const InferenceWeights& weights);
-std::unique_ptr<HeadTraining> mean_training(const InferenceWeights& weights);
+// The frozen model must outlive them. The last two throw Error for a pretrained one.
+std::unique_ptr<HeadTraining> value_training(const ReadModel& model);
+std::unique_ptr<HeadTraining> prefix_training(const ReadModel& model);
+std::unique_ptr<HeadTraining> steer_training(const ReadModel& model);
+std::unique_ptr<HeadTraining> mean_training(const ReadModel& model);
 
 }  // namespace semfuse

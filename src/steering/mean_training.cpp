@@ -10,8 +10,8 @@ namespace {
 // z = w · (mean hidden state of the text) + b
 class MeanTraining : public HeadTraining {
  public:
-  explicit MeanTraining(const InferenceWeights& weights) {
-    weight_ = layout_.add("mean.weight", {weights.network.options().width});
+  explicit MeanTraining(std::size_t width) {
+    weight_ = layout_.add("mean.weight", {width});
     bias_ = layout_.add("mean.bias", {1});
   }
 
@@ -46,8 +46,8 @@ class MeanTraining : public HeadTraining {
 
 }  // namespace
 
-std::unique_ptr<HeadTraining> mean_training(const InferenceWeights& weights) {
-  return std::make_unique<MeanTraining>(weights);
+std::unique_ptr<HeadTraining> mean_training(const ReadModel& model) {
+  return std::make_unique<MeanTraining>(model.weights().network.options().width);
 }
 
 }  // namespace semfuse

@@ -10,8 +10,8 @@ namespace {
 
 class PrefixTraining : public HeadTraining {
  public:
-  explicit PrefixTraining(const InferenceWeights& weights) {
-    words_ = layout_.add("words", {weights.network.vocab_size()});
+  explicit PrefixTraining(std::size_t vocab_size) {
+    words_ = layout_.add("words", {vocab_size});
     others_ = layout_.add("others", {kPrefixWeights});
     bias_ = layout_.add("bias", {1});
   }
@@ -60,8 +60,8 @@ class PrefixTraining : public HeadTraining {
 
 }  // namespace
 
-std::unique_ptr<HeadTraining> prefix_training(const InferenceWeights& weights) {
-  return std::make_unique<PrefixTraining>(weights);
+std::unique_ptr<HeadTraining> prefix_training(const ReadModel& model) {
+  return std::make_unique<PrefixTraining>(model.model().vocabulary().size());
 }
 
 }  // namespace semfuse

@@ -71,8 +71,8 @@ class SteerTraining : public HeadTraining {
 
 }  // namespace
 
-std::unique_ptr<HeadTraining> steer_training(const InferenceWeights& weights) {
-  return std::make_unique<SteerTraining>(weights);
+std::unique_ptr<HeadTraining> steer_training(const ReadModel& model) {
+  return std::make_unique<SteerTraining>(model.weights());
 }
 
 }  // namespace semfuse

@@ -30,16 +30,16 @@ std::vector<std::size_t> indices(std::size_t size) {
   return all;
 }
 
-std::unique_ptr<HeadTraining> training_of(SteeringMethod method, const InferenceWeights& weights) {
+std::unique_ptr<HeadTraining> training_of(SteeringMethod method, const ReadModel& model) {
   switch (method) {
     case SteeringMethod::value:
-      return value_training(weights);
+      return value_training(model);
     case SteeringMethod::fudge:
-      return prefix_training(weights);
+      return prefix_training(model);
     case SteeringMethod::lm_steer:
-      return steer_training(weights);
+      return steer_training(model);
     case SteeringMethod::pplm:
-      return mean_training(weights);
+      return mean_training(model);
   }
   return nullptr;
 }
@@ -52,6 +52,15 @@ void check(const LanguageModel& model, const SteeringTraining& training) {
   require(training.learning_rate > 0.0 && std::isfinite(training.learning_rate), "the learning rate must be above 0");
   require(model.options().attention == AttentionMask::causal,
           "the model reads both ways, so no state of it stands before a token; name a causal one");
+}
+
+// Texts that are written each time: what a model writes takes the longer the more numbers it has.
+std::size_t texts_to_write(const LanguageModel& model, const SteeringTraining& training, std::size_t num_labelled) {
+  constexpr std::size_t kMost = 6000, kFewest = 600, kNumbers = 20'000'000;
+  if (training.written > 0) return std::min(training.written, num_labelled);
+  const double share = static_cast<double>(kNumbers) / static_cast<double>(model.parameter_count());
+  const auto affordable = static_cast<std::size_t>(static_cast<double>(kMost) * std::min(1.0, share));
+  return std::min(std::max(affordable, kFewest), num_labelled);
 }
 
 // 1 for tokens that end a text at least every other time that they come.
@@ -93,7 +102,7 @@ SteeringHead train_steering(const LanguageModel& model, const Dataset& dataset, 
 
   ThreadPool pool(thread_count(training.threads));
   FrozenStates states(model, dataset, pool);
-  const std::unique_ptr<HeadTraining> head = training_of(method, states.weights());
+  const std::unique_ptr<HeadTraining> head = training_of(method, states.model());
   ParameterBlock weights(head->layout());
   head->initialise(training.seed, weights);
   const bool keeps_ends = method == SteeringMethod::value || method == SteeringMethod::fudge;
@@ -163,9 +172,9 @@ SteeringHead train_steering(const LanguageModel& model, const Dataset& dataset, 
   };
   train_round(steps, training.learning_rate);
   for (std::size_t round = 0; round < rounds; ++round) {
-    WrittenTexts texts =
-        written_texts(model, dataset, labels, result(), training.judge, others ? &*others : nullptr,
-                      std::min(training.written, labelled.size()), mix_bits(training.seed) + round, training.threads);
+    WrittenTexts texts = written_texts(model, dataset, labels, result(), training.judge, others ? &*others : nullptr,
+                                       texts_to_write(model, training, labelled.size()),
+                                       mix_bits(training.seed) + round, training.threads);
     written.push_back(std::move(texts));
     written_states.emplace_back(model, *written.back().dataset, pool);
     train_round(round_steps, kRoundRate * training.learning_rate);

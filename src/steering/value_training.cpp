@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <utility>
 #include <vector>
 
 #include "core/random.h"
@@ -19,16 +20,15 @@ constexpr std::size_t kRank = 16;    // Of what tokens differ by: a row of the h
 
 class ValueTraining : public HeadTraining {
  public:
-  explicit ValueTraining(const InferenceWeights& weights)
-      : width_(weights.network.options().width), rows_(weights.head.rows()) {
+  explicit ValueTraining(LogitRows rows) : width_(rows.width), rows_(std::move(rows)) {
     inner_ = layout_.add("inner.weight", {kInner, width_});
     inner_bias_ = layout_.add("inner.bias", {kInner});
     map_ = layout_.add("map.weight", {kRank, kInner});
     map_bias_ = layout_.add("map.bias", {kRank});
     projection_ = layout_.add("rows.weight", {kRank, width_});
     prefix_ = layout_.add("prefix.weight", {kInner});
-    token_bias_ = layout_.add("token.bias", {weights.network.vocab_size()});
-    words_ = layout_.add("words", {weights.network.vocab_size()});
+    token_bias_ = layout_.add("token.bias", {rows_.size});
+    words_ = layout_.add("words", {rows_.size});
     others_ = layout_.add("others", {kPrefixWeights});
     bias_ = layout_.add("bias", {1});
   }
@@ -52,7 +52,7 @@ class ValueTraining : public HeadTraining {
     const Matrix p = workspace_.matrix(n, kRank);  // R row_v of the token that follows
     const Matrix next_rows = workspace_.matrix(n, width_);
     for (std::size_t i = 0; i < n; ++i) {
-      std::copy_n(rows_.row(static_cast<std::size_t>(in.batch.targets[i])), width_, next_rows.row(i));
+      rows_.read(static_cast<std::size_t>(in.batch.targets[i]), next_rows.row(i));
     }
     const auto linear = [&](ConstMatrix x, ParameterId map, const float* bias, bool relu, Matrix y) {
       const ConstMatrix matrix = weights.matrix(layout_[map]);
@@ -137,7 +137,7 @@ class ValueTraining : public HeadTraining {
 
  private:
   std::size_t width_;
-  ConstMatrix rows_;
+  LogitRows rows_;
   ParameterId inner_, inner_bias_, map_, map_bias_, projection_, prefix_, token_bias_;
   ParameterId words_, others_, bias_;
   Workspace workspace_;
@@ -145,8 +145,8 @@ class ValueTraining : public HeadTraining {
 
 }  // namespace
 
-std::unique_ptr<HeadTraining> value_training(const InferenceWeights& weights) {
-  return std::make_unique<ValueTraining>(weights);
+std::unique_ptr<HeadTraining> value_training(const ReadModel& model) {
+  return std::make_unique<ValueTraining>(model.logit_rows());
 }
 
 }  // namespace semfuse

@@ -96,11 +96,16 @@ WrittenTexts written_texts(const LanguageModel& model, const Dataset& dataset, s
   }
   const std::vector<Generation> generations = Generator(model, threads).generate(requests);
   std::vector<std::string> texts;
-  std::vector<Sentence> sentences;
-  for (const Generation& generation : generations) {
-    if (generation.error) throw Error(*generation.error);
-    texts.push_back(generation.text);
-    sentences.push_back(generation.words);
+  std::vector<Sentence> sentences;  // By their tokens' names: what tokens stand for is not always one's alone.
+  for (std::size_t i = 0; i < count; ++i) {
+    if (generations[i].error) throw Error(*generations[i].error);
+    texts.push_back(generations[i].text);
+    Sentence& sentence = sentences.emplace_back();
+    const auto add = [&](TokenId id) {
+      if (id != Vocabulary::kEos) sentence.push_back(model.vocabulary().word(id));
+    };
+    for (const TokenId id : requests[i].prompt_ids) add(id);
+    for (const GeneratedToken& token : generations[i].tokens) add(token.id);
   }
   const std::vector<double> found = judge(texts);
   if (found.size() != texts.size()) throw Error("steering: the judge does not say a number for each text");

@@ -1,4 +1,6 @@
 // Knobs for imported models on the command line.
+#include <algorithm>
+#include <array>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -107,6 +109,82 @@ TEST_F(Adapt, HasTheSameBitsForAnyNumberOfThreadsAndAfterAStop) {
   const ProcessResult resumed = semfuse_program({"adapt", "--resume", folder_ / "stopped"});
   ASSERT_EQ(resumed.exit_code, 0) << resumed.err;
   EXPECT_EQ(bytes("stopped"), bytes("one"));
+}
+
+// Texts in many orders, so that some are left for a judge: words of one side or of the other.
+class AdaptedByAHead : public Adapt {
+ protected:
+  void SetUp() override {
+    Adapt::SetUp();
+    constexpr std::array kSides = {std::array{"ab", "a", "aa"}, std::array{"bb", "b", "ba"}};
+    std::string rows = "mood\ttext\n";
+    for (int i = 0; i < 400; ++i) {
+      rows += i % 2 == 0 ? "positive\t" : "negative\t";
+      for (int word = 0, rest = i / 2; word < 5; ++word, rest /= 3) {
+        rows += std::string(word > 0 ? " " : "") +
+                kSides[static_cast<std::size_t>(i % 2)][static_cast<std::size_t>(rest % 3)];
+      }
+      rows += '\n';
+    }
+    write_file(folder_ / "many.tsv", rows);
+  }
+  void adapt_many(const std::string& out, const std::string& threads) const {
+    const ProcessResult result = semfuse_program({"adapt", folder_ / "backbone", "--data", folder_ / "many.tsv",
+                                                  "--out", folder_ / out, "--rank", "1", "--set", "training.epochs=1",
+                                                  "--set", "data.judge_share=0.3", "--threads", threads, "--quiet"});
+    ASSERT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_THAT(result.err, testing::Not(HasSubstr("not calibrated")));
+  }
+  // How many letters of some texts are those of the positive side, where there are no others.
+  double positive_letters(const std::string& run, const Arguments& more) const {
+    write_file(folder_ / "letters.gbnf", "root ::= [ab] [ab ]+\n");
+    Arguments arguments = {"generate",     folder_ / run, "--n",       "200",
+                           "--max-tokens", "10",          "--grammar", folder_ / "letters.gbnf"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const std::string texts = out_of(arguments);
+    const auto count = [&](char letter) { return static_cast<double>(std::ranges::count(texts, letter)); };
+    return count('a') / (count('a') + count('b'));
+  }
+};
+
+TEST_F(AdaptedByAHead, TurnsItsKnobAndLeavesTheRestToTheBackbone) {
+  adapt_many("knobbed", "1");
+  EXPECT_THAT(out_of({"inspect", folder_ / "knobbed"}), HasSubstr("turned by a head"));
+  EXPECT_GT(positive_letters("knobbed", {"--knob", "mood=1", "--uncalibrated"}),
+            positive_letters("knobbed", {"--knob", "mood=0", "--uncalibrated"}) + 0.05);
+  const json own = json::parse(out_of({"score", folder_ / "knobbed", "--text", "ab b a", "--json"}));
+  const json backbone = json::parse(out_of({"score", folder_ / "backbone", "--text", "ab b a", "--json"}));
+  EXPECT_EQ(own["last_logits"], backbone["last_logits"]);
+  EXPECT_EQ(out_of({"generate", folder_ / "knobbed", "--n", "20"}),
+            out_of({"generate", folder_ / "backbone", "--n", "20"}));
+  adapt_many("again", "2");
+  const std::string whole = bytes("knobbed");
+  EXPECT_EQ(bytes("again"), whole);
+  // Damaged where its head is, the file is no model.
+  const std::size_t heads = whole.find("\"heads\"");
+  ASSERT_NE(heads, std::string::npos);
+  for (const std::size_t at : {heads + 30, heads + 4000}) {
+    std::string damaged = whole;
+    damaged[at] = damaged[at] == 'A' ? 'B' : 'A';
+    write_file(folder_ / "knobbed/model.safetensors", damaged);
+    for (const char* command : {"generate", "inspect"}) {
+      expect_refused({command, folder_ / "knobbed"}, "model.safetensors");
+    }
+  }
+}
+
+TEST_F(AdaptedByAHead, HeadsOfTheirOwnSteerImportedModelsToo) {
+  const ProcessResult trained =
+      semfuse_program({"steer", "train", folder_ / "backbone", "--data", folder_ / "many.tsv", "--knob",
+                       "mood: probability of column mood", "--out", folder_ / "head", "--quiet"});
+  ASSERT_EQ(trained.exit_code, 0) << trained.err;
+  const auto steered = [&](const std::string& target) {
+    return positive_letters("backbone", {"--method", "value", "--head", folder_ / "head", "--steer", "mood=" + target});
+  };
+  EXPECT_GT(steered("1"), steered("0") + 0.05);
+  expect_refused({"steer", "train", folder_ / "backbone", "--data", folder_ / "many.tsv", "--method", "pplm", "--knob",
+                  "mood: probability of column mood", "--out", folder_ / "other", "--quiet"},
+                 "imported model does not show");
 }
 
 TEST_F(Adapt, RefusesABackboneThatIsGoneOrAnother) {

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <numeric>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "backbone/adapted_model.h"
 #include "backbone/backbone_pass.h"
 #include "fuzz/require.h"
+#include "generation/read_model.h"
 #include "io/tensor_archive.h"
 #include "model/model_access.h"
 #include "run/checkpoint.h"
@@ -26,7 +28,8 @@ namespace semfuse {
 inline constexpr int kFuzzedBackbone = 900;
 
 // The first four bytes say how many of the next are the backbone; the rest is the adapter's file. True if the bytes are
-// a model. Only Error may escape, in one line; what is accepted holds every number of the adapter and reads a token.
+// a model. Only Error may escape, in one line; what is accepted holds every number of the adapter and reads a token,
+// and so do its heads if they fit.
 inline bool fuzz_adapter_file(std::span<const std::uint8_t> input) {
   std::uint32_t size = 0;
   if (input.size() < sizeof(size)) return false;
@@ -58,6 +61,14 @@ inline bool fuzz_adapter_file(std::span<const std::uint8_t> input) {
         const std::vector<float> request(network->adapter()->shape().num_request_columns, 0.5f);
         const BackboneRead read{.cache = &cache, .tokens = {&token, 1}, .request = request};
         fuzz_require(pass.run({&read, 1}).cols() == network->backbone().spec().vocab_size);
+      }
+      const ReadModel read(model);
+      for (const auto& [knob, head] : model.heads()) {
+        std::vector<float> z(model.vocabulary().size());
+        std::vector<TokenId> all(z.size());
+        std::iota(all.begin(), all.end(), TokenId{0});
+        const std::vector<float> state(model.options().width, 1.0f);
+        read.knob_reader(knob)->reader.at(std::vector<TokenId>{Vocabulary::kBos}, state).read(all, z);
       }
       accepted = true;
     }

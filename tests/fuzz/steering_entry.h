@@ -32,7 +32,7 @@ inline bool fuzz_steering(std::span<const std::uint8_t> input) {
     const std::vector<float> rows(3 * 2, 1.0f);
     try {
       std::vector<float> z(3);
-      ValueReader(head, {rows.data(), 3, 2})
+      ValueReader(head, LogitRows::of({rows.data(), 3, 2}))
           .at(std::vector<TokenId>{Vocabulary::kBos}, std::vector<float>(2, 1.0f))
           .read(std::vector<TokenId>{0, 1, 2}, z);
     } catch (const Error& error) {

@@ -123,7 +123,7 @@ TEST(Value, ReadsTheState) {
                   {"others", {kPrefixWeights}, std::vector<float>(kPrefixWeights)},
                   {"bias", {1}, {0.25}}};
   const std::vector<float> rows = {1, 0, 0, 2, 3, 1};  // R row: 1, -2, 2
-  const ValueReader reader(head, {rows.data(), 3, 2});
+  const ValueReader reader(head, LogitRows::of({rows.data(), 3, 2}));
   std::vector<float> z(3);
   // u = (4, 0), M u + a = 8.5, c·u = 1; the text so far says 0.25 + 0.5.
   const ValueReader::Step step = reader.at(std::vector<TokenId>{Vocabulary::kBos, 2}, std::vector<float>{4, -3});

@@ -83,9 +83,9 @@ TEST_F(Steering, GradientsAreThoseOfTheLoss) {
   const std::vector<std::size_t> texts = {0, 1, 2, 3, 4, 5};
   const FrozenStates::States read = states.of(texts);
   const HeadBatch batch{.batch = read.batch, .hidden = read.hidden, .labels = std::span(labels_).first(6)};
-  using Make = std::unique_ptr<HeadTraining> (*)(const InferenceWeights&);
+  using Make = std::unique_ptr<HeadTraining> (*)(const ReadModel&);
   for (const Make make : {&value_training, &prefix_training, &steer_training}) {
-    const std::unique_ptr<HeadTraining> head = make(states.weights());
+    const std::unique_ptr<HeadTraining> head = make(states.model());
     ParameterBlock weights(head->layout());
     head->initialise(1, weights);
     for (const ParameterInfo& info : head->layout().entries()) {  // Away from 0, where some gradients are.
@@ -190,7 +190,7 @@ TEST_F(Steering, SilentTokensTeachNothing) {
   FrozenStates states(model_, *dataset_, pool);
   const std::vector<std::size_t> texts = {0, 1, 2};
   const FrozenStates::States read = states.of(texts);
-  const std::unique_ptr<HeadTraining> head = value_training(states.weights());
+  const std::unique_ptr<HeadTraining> head = value_training(states.model());
   ParameterBlock weights(head->layout());
   head->initialise(1, weights);
   const auto gradients_of = [&](std::vector<float> labels, std::vector<std::size_t> silent) {
