@@ -250,24 +250,19 @@ bool Api::begin_completion(const HttpRequest& http, const std::shared_ptr<HttpEx
   if (texts > options_.max_requests) {
     throw ApiError(400, fmt::format("n: this server writes at most {} texts at a time", options_.max_requests), "n");
   }
-  if (num_texts_.fetch_add(texts) + texts > options_.max_requests) {
-    num_texts_ -= texts;
+  num_texts_ += texts;
+  std::shared_ptr<void> places(nullptr, [this, texts](void*) { num_texts_ -= texts; });
+  if (num_texts_ > options_.max_requests) {
     throw ApiError(429, "the server has as many texts to write as it may; try again", "", "queue_full");
   }
   const CompletionRequest::Language language = request.language;
-  const auto release = [this, texts](const Completion& completion) {
-    num_texts_ -= texts;
+  const auto release = [this](const Completion& completion) {
     const std::lock_guard lock(mutex_);
     completions_.erase(completion.id());
   };
-  std::shared_ptr<Completion> completion;
-  try {
-    completion = std::make_shared<Completion>(random_id(chat ? "chatcmpl-" : "cmpl-"), std::move(request), model,
-                                              exchange, metrics_, deadline(), release);
-  } catch (...) {
-    num_texts_ -= texts;
-    throw;
-  }
+  const auto completion =
+      std::make_shared<Completion>(random_id(chat ? "chatcmpl-" : "cmpl-"), std::move(request), model, exchange,
+                                   metrics_, deadline(), std::move(places), release);
   {
     const std::lock_guard lock(mutex_);
     completions_.emplace(completion->id(), completion);
@@ -418,10 +413,7 @@ bool Api::is_idle() const {
 void Api::tick(std::size_t num_connections) {
   num_connections_ = num_connections;
   const auto now = Completion::Clock::now();
-  const ApiError late(504, "the text was not complete in time; ask for fewer tokens, or later", "", "timeout");
-  for (const auto& completion : completions()) {
-    if (completion->deadline() < now) completion->fail(late);
-  }
+  for (const auto& completion : completions()) completion->fail_if_late(now);
   later_->fail(now, ApiError(504, "the answer was not there in time; ask for less, or later", "", "timeout"));
   models_.forget_unused();
 }

@@ -64,7 +64,7 @@ std::vector<TokenLogprob> Completion::Choice::take_logprobs(std::size_t end) {
 
 Completion::Completion(std::string id, CompletionRequest request, std::shared_ptr<ServedModel> model,
                        std::shared_ptr<HttpExchange> exchange, Metrics& metrics, Clock::time_point deadline,
-                       std::function<void(const Completion&)> on_end)
+                       std::shared_ptr<void> places, std::function<void(const Completion&)> on_end)
     : head_{.id = std::move(id),
             .created =
                 std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch())
@@ -78,7 +78,8 @@ Completion::Completion(std::string id, CompletionRequest request, std::shared_pt
       deadline_(deadline),
       on_end_(std::move(on_end)),
       events_(head_),
-      seed_(request_.seed ? *request_.seed : random_seed()) {
+      seed_(request_.seed ? *request_.seed : random_seed()),
+      places_(std::move(places)) {
   for (std::size_t i = 0; i < request_.n * request_.prompts.size(); ++i) {
     choices_.push_back(std::make_unique<Choice>(request_.stop));
   }
@@ -213,8 +214,9 @@ void Completion::watch_client() {
 }
 
 bool Completion::is_wanted() {
+  fail_if_late(Clock::now());
   const std::lock_guard lock(mutex_);
-  return !over_ && !failed_ && Clock::now() < deadline_;
+  return !over_ && !failed_;
 }
 
 bool Completion::abandon() {
@@ -364,7 +366,7 @@ void Completion::on_text_end(std::size_t index, const Generation& generation) {
   choice.ended = true;
   choice.finish = generation.finish;
   metrics_.count_tokens(generation.prompt_tokens, choice.completion_tokens);
-  --num_left_;
+  if (--num_left_ == 0) places_.reset();
   if (generation.error && !failed_ && !over_) {
     failed_ = true;
     send_error(text_error(*generation.error));
@@ -493,13 +495,20 @@ void Completion::fail(const ApiError& error) {
     const std::lock_guard lock(mutex_);
     if (failed_ || over_) return;
     failed_ = true;
+    if (!submitted_) places_.reset();
     send_error(error);
     if (!submitted_) finish();
   }
   cancel_texts();
 }
 
+void Completion::fail_if_late(Clock::time_point now) {
+  if (deadline_ > now) return;
+  fail(ApiError(504, "the text was not complete in time; ask for fewer tokens, or later", "", "timeout"));
+}
+
 void Completion::finish() {
+  places_.reset();
   if (on_end_) std::exchange(on_end_, nullptr)(*this);
 }
 

@@ -27,21 +27,20 @@ class Completion : public std::enable_shared_from_this<Completion> {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // `on_end` is told once, when nothing of it is written any more, nor will be.
+  // `places` are those of its texts among all that are written: let go before the last of an answer is sent, so that
+  // whoever has it may ask again. `on_end` is told once, when nothing of it is written any more, nor will be.
   Completion(std::string id, CompletionRequest request, std::shared_ptr<ServedModel> model,
              std::shared_ptr<HttpExchange> exchange, Metrics& metrics, Clock::time_point deadline,
-             std::function<void(const Completion&)> on_end);
+             std::shared_ptr<void> places, std::function<void(const Completion&)> on_end);
 
   const std::string& id() const { return head_.id; }
-  std::size_t num_texts() const { return choices_.size(); }
-  Clock::time_point deadline() const { return deadline_; }
   const std::shared_ptr<ServedModel>& model() const { return model_; }
 
   // Whether start() may take long even if the grammar is there.
   bool takes_long() const;
   // To be called first: from then on a client that goes away ends it.
   void watch_client();
-  // Neither answered nor its client gone, and in time.
+  // Neither answered nor its client gone. One whose time is over is answered so.
   bool is_wanted();
   // Submits its texts, unless it is not wanted any more. Throws ApiError for what the model does not take; nothing has
   // begun then.
@@ -55,6 +54,7 @@ class Completion : public std::enable_shared_from_this<Completion> {
   void cancel();
   // The same, and the answer is the error.
   void fail(const ApiError& error);
+  void fail_if_late(Clock::time_point now);
 
  private:
   struct Choice {
@@ -123,6 +123,7 @@ class Completion : public std::enable_shared_from_this<Completion> {
   std::vector<std::shared_ptr<const LogitRule>> rules_;
 
   std::mutex mutex_;  // Guards what follows.
+  std::shared_ptr<void> places_;
   std::vector<std::unique_ptr<Choice>> choices_;
   std::size_t num_left_ = 0;
   std::size_t prompt_tokens_ = 0;

@@ -51,7 +51,7 @@ ENDLESS = {"logit_bias": {"2": -100}, "seed": 1}
 
 
 def scoring(num_prompts, words):
-    """Asks for the logarithms of long prompts, which takes the longer the longer they are: 16 of 9,000 words some 20 seconds."""
+    """Asks for the logarithms of long prompts, which takes the longer the longer they are: 16 of 9,000 words 5 to 20 seconds."""
     return {"prompt": ["Alice reviews " * (words // 2)] * num_prompts, "echo": True, "logprobs": 0, "max_tokens": 1, "seed": 1}
 
 
