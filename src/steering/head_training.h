@@ -18,6 +18,9 @@ struct HeadBatch {
   std::span<const float> labels;  // Of each text, in [0, 1].
   // Of each text, how many of its first tokens say nothing of the label; empty: none do.
   std::span<const std::size_t> silent = {};
+  // By how much more probable the label is of such texts than of what the model writes, in log-odds: that is not
+  // learned.
+  float shift = 0.0f;
 };
 
 // Holds parameter ids and no numbers, as layers do. One thread at a time.

@@ -5,8 +5,10 @@
 #include <deque>
 #include <numeric>
 #include <optional>
+#include <utility>
 
 #include "core/random.h"
+#include "model/model_access.h"
 #include "semfuse/error.h"
 #include "steering/frozen_states.h"
 #include "steering/head_training.h"
@@ -22,7 +24,12 @@ namespace {
 constexpr std::size_t kRounds = 2;
 constexpr std::uint64_t kRoundPart = 50;
 constexpr double kRoundRate = 0.5;
+constexpr double kLeastShare = 0.01;                          // Of a label in what a model writes.
 constexpr std::uint64_t kOfWritten = std::uint64_t{1} << 60;  // Draws of the texts of these steps count from here.
+
+double log_odds(double share) {
+  return std::log(share / (1.0 - share));
+}
 
 std::vector<std::size_t> indices(std::size_t size) {
   std::vector<std::size_t> all(size);
@@ -94,7 +101,7 @@ SteeringHead train_steering(const LanguageModel& model, const Dataset& dataset, 
     labelled.push_back(i);
     sum += labels[i];
   }
-  const double share = labelled.empty() ? 0.0 : sum / static_cast<double>(labelled.size());
+  double share = labelled.empty() ? 0.0 : sum / static_cast<double>(labelled.size());
   if (share <= 0.0 || share >= 1.0) {
     throw Error(fmt::format("steering: {} texts have a label of {}, and all the same one; bring texts of both sides",
                             labelled.size(), knob));
@@ -127,20 +134,37 @@ SteeringHead train_steering(const LanguageModel& model, const Dataset& dataset, 
   if (training.others) others.emplace(knobs, knob, dataset, labels);
   std::vector<WrittenTexts> written;
   std::deque<FrozenStates> written_states;
-  // On texts of people and, once there are some, as many that were written under the head.
+  const auto write = [&](const SteeringHead* under, std::size_t count, std::uint64_t round) {
+    written.push_back(written_texts(model, dataset, labels, under, training.judge, others ? &*others : nullptr, count,
+                                    mix_bits(training.seed) + round, training.threads));
+    written_states.emplace_back(model, *written.back().dataset, pool);
+  };
+  const std::size_t num_written = texts_to_write(model, training, labelled.size());
+  // A model that has not learned from these texts has the label another share of the time: what it writes alone says
+  // how much, and the head learns from that too.
+  float shift = 0.0f;
+  if (rounds > 0 && ModelAccess::pretrained(model) != nullptr) {
+    write(nullptr, (num_written + 1) / 2, kRounds);
+    const std::vector<float>& found = written.back().labels;
+    const double own = std::accumulate(found.begin(), found.end(), 0.0) / static_cast<double>(found.size());
+    const double of_texts = std::exchange(share, std::clamp(own, kLeastShare, 1.0 - kLeastShare));
+    shift = static_cast<float>(log_odds(of_texts) - log_odds(share));
+  }
+  // On texts of people and, once there are some, as many that were written by the model.
   const auto train_round = [&](std::uint64_t num_steps, double rate) {
     AdamW optimizer(head->layout(), {.weight_decay = 0.0, .clip_norm = 1.0});
     for (std::uint64_t step = 0; step < num_steps; ++step, ++done) {
       const std::size_t batch = written.empty() ? training.batch : (training.batch + 1) / 2;
       ParameterBlock gradients(head->layout());
       const auto add = [&](FrozenStates& of, std::span<const float> all_labels, const std::vector<std::size_t>& texts,
-                           std::span<const float> requests, std::span<const std::size_t> silent) {
+                           std::span<const float> requests, std::span<const std::size_t> silent, float by) {
         std::vector<float> step_labels;
         step_labels.reserve(texts.size());
         for (const std::size_t text : texts) step_labels.push_back(all_labels[text]);
         const FrozenStates::States read = of.of(texts, requests);
-        return head->step({.batch = read.batch, .hidden = read.hidden, .labels = step_labels, .silent = silent},
-                          weights, gradients);
+        return head->step(
+            {.batch = read.batch, .hidden = read.hidden, .labels = step_labels, .silent = silent, .shift = by}, weights,
+            gradients);
       };
       std::vector<std::size_t> texts = texts_of_step(labelled, batch, training.seed, done);
       std::vector<float> requests;
@@ -153,7 +177,7 @@ SteeringHead train_steering(const LanguageModel& model, const Dataset& dataset, 
         texts[i] = visit.text;
         ask(visit.asked);
       }
-      const double loss = add(states, labels, texts, requests, {});
+      const double loss = add(states, labels, texts, requests, {}, shift);
       if (!written.empty()) {
         const std::size_t which = step % written.size();
         texts = texts_of_step(indices(written[which].labels.size()), batch, training.seed, done + kOfWritten);
@@ -162,7 +186,7 @@ SteeringHead train_steering(const LanguageModel& model, const Dataset& dataset, 
         std::vector<std::size_t> silent;
         silent.reserve(texts.size());
         for (const std::size_t text : texts) silent.push_back(written[which].silent[text]);
-        add(written_states[which], written[which].labels, texts, requests, silent);
+        add(written_states[which], written[which].labels, texts, requests, silent, 0.0f);
       }
       const double left = 1.0 - static_cast<double>(step) / static_cast<double>(num_steps);
       optimizer.step(rate * left, AdamW::norm(gradients, pool), gradients, weights, pool);
@@ -172,11 +196,8 @@ SteeringHead train_steering(const LanguageModel& model, const Dataset& dataset, 
   };
   train_round(steps, training.learning_rate);
   for (std::size_t round = 0; round < rounds; ++round) {
-    WrittenTexts texts = written_texts(model, dataset, labels, result(), training.judge, others ? &*others : nullptr,
-                                       texts_to_write(model, training, labelled.size()),
-                                       mix_bits(training.seed) + round, training.threads);
-    written.push_back(std::move(texts));
-    written_states.emplace_back(model, *written.back().dataset, pool);
+    const SteeringHead so_far = result();
+    write(&so_far, num_written, round);
     train_round(round_steps, kRoundRate * training.learning_rate);
   }
   return result();

@@ -74,7 +74,7 @@ class ValueTraining : public HeadTraining {
     std::vector<float> labels(n);
     for (std::size_t text = 0; text < in.batch.num_sentences(); ++text) {
       const std::size_t first = in.batch.first_token[text];
-      float so_far = *weights.vector(layout_[bias_]);
+      float so_far = *weights.vector(layout_[bias_]) + in.shift;
       for (std::size_t i = first; i < in.batch.first_token[text + 1]; ++i) {
         if (i > first) {
           const TokenId second_last = i > first + 1 ? in.batch.inputs[i - 2] : Vocabulary::kPad;

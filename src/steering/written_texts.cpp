@@ -56,16 +56,16 @@ class BeginningSource : public LogitSource {
 }  // namespace
 
 WrittenTexts written_texts(const LanguageModel& model, const Dataset& dataset, std::span<const float> labels,
-                           const SteeringHead& head, const TextJudge& judge, const OtherKnobs* others,
+                           const SteeringHead* head, const TextJudge& judge, const OtherKnobs* others,
                            std::size_t count, std::uint64_t seed, std::size_t threads) {
   std::array<std::vector<std::size_t>, 2> texts_of;  // By label.
   for (std::size_t i = 0; i < labels.size(); ++i) {
     if (!std::isnan(labels[i])) texts_of[labels[i] > 0.5f ? 1 : 0].push_back(i);
   }
   std::array<std::array<std::shared_ptr<const LogitSource>, kStrengths.size()>, 2> sources;
-  for (std::size_t side = 0; side < 2; ++side) {
+  for (std::size_t side = 0; head != nullptr && side < 2; ++side) {
     for (std::size_t s = 0; s < kStrengths.size(); ++s) {
-      sources[side][s] = steering_source(model, head, static_cast<double>(side), kStrengths[s]);
+      sources[side][s] = steering_source(model, *head, static_cast<double>(side), kStrengths[s]);
     }
   }
   RandomStream random(seed, RandomPurpose::steering, (std::uint64_t{1} << 61));
@@ -80,6 +80,10 @@ WrittenTexts written_texts(const LanguageModel& model, const Dataset& dataset, s
     request.calibrated = false;
     if (others != nullptr) request.knobs = others->visit(seed, i).asked;
     result.asked.push_back(request.knobs);
+    if (head == nullptr) {
+      result.silent.push_back(0);
+      continue;
+    }
     const std::vector<std::size_t>& opposite = texts_of[1 - side];
     std::size_t steered = 1 + random.next_below(dataset.ids(random.next_below(dataset.size())).size());
     if (random.next_uniform() < kPrompted && !opposite.empty()) {

@@ -25,10 +25,11 @@ struct WrittenTexts {
 
 // About `count` texts, both labels wanted equally often, at strengths from 1 to 8. Three in four go on from the first
 // words of a text of people that has the opposite label; `labels` are those of `dataset`, NaN: none. Texts end
-// after 64 tokens. Each is asked for what `others` visits, unless that is null. A function of the arguments and the
+// after 64 tokens. Without a head the model writes all of them alone, from their beginning. Each is asked for what
+// `others` visits, unless that is null. A function of the arguments and the
 // seed. Throws Error if the judge does not say a number from 0 to 1 of each text.
 WrittenTexts written_texts(const LanguageModel& model, const Dataset& dataset, std::span<const float> labels,
-                           const SteeringHead& head, const TextJudge& judge, const OtherKnobs* others,
+                           const SteeringHead* head, const TextJudge& judge, const OtherKnobs* others,
                            std::size_t count, std::uint64_t seed, std::size_t threads);
 
 }  // namespace semfuse
