@@ -30,7 +30,8 @@ std::string steering_fingerprint(const LanguageModel& model);
 using TextJudge = std::function<std::vector<double>(std::span<const std::string> texts)>;
 
 struct SteeringTraining {
-  std::uint64_t steps = 0;      // 0: four visits of each text that has a label, from 100 to 2000 steps.
+  // 0: four visits of each text that has a label, sixteen by a pretrained model, from 100 to 2000 steps.
+  std::uint64_t steps = 0;
   std::size_t batch = 192;      // Texts a step.
   double learning_rate = 4e-3;  // At the first step; falls to 0 in a straight line.
   std::uint64_t seed = 1;
@@ -39,8 +40,8 @@ struct SteeringTraining {
   // writes under it, from beginnings of the opposite label too, and the judge says what came of that. Without, it knows
   // texts of people alone, and overrates what it writes against its beginning.
   TextJudge judge = {};
-  // Texts that are written each time; as many as have a label, at most. 0: 6000, of a model of more than 20 million
-  // numbers so many times fewer as it has more, down to 600.
+  // Texts that are written each time; at most as many as have a label, of a pretrained model four times as many. 0:
+  // 6000, of a model of more than 20 million numbers so many times fewer as it has more, down to 600.
   std::size_t written = 0;
   // The dataset's labels are those of the model's knobs, and texts are asked for what they show of the others: the head
   // then knows what is left to it where these are set.

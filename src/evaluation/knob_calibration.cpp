@@ -11,6 +11,7 @@
 #include "core/thread_pool.h"
 #include "evaluation/response_curve.h"
 #include "features/text_labels.h"
+#include "model/model_access.h"
 #include "semfuse/error.h"
 
 namespace semfuse {
@@ -18,7 +19,7 @@ namespace {
 
 // How guidance goes on where requests end.
 constexpr std::array kGuidance = {1.0, 1.25, 1.5, 2.0, 3.0, 5.0};
-// Of a head, which costs no more for being strong.
+// Of a head, which costs no more for being strong; of a pretrained model it makes texts that the model seldom writes.
 constexpr std::array kStrengths = {1.0, 1.25, 1.5, 2.0, 3.0, 5.0, 8.0, 12.0, 20.0};
 // Of scalars, tried one after the other; more is worth a second reading if texts correlate by so much better.
 constexpr std::array kScalarGuidance = {1.5, 2.0, 3.0};
@@ -141,7 +142,8 @@ class Measurement {
 
   // How guidance goes on past the ends of a path.
   std::span<const double> further() const {
-    if (model_.heads().contains(knob_.name)) return kStrengths;
+    const bool is_own = ModelAccess::pretrained(model_) == nullptr;
+    if (is_own && model_.heads().contains(knob_.name)) return kStrengths;
     return kGuidance;
   }
 

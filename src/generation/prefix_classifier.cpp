@@ -34,12 +34,14 @@ double PrefixClassifier::term(TokenId second_last, TokenId last, TokenId token) 
   return static_cast<double>(words_[terms.word]) + others_[terms.pair] + others_[terms.triple];
 }
 
-double PrefixClassifier::log_odds(std::span<const TokenId> tokens) const {
-  double sum = bias_;
-  for (std::size_t i = 1; i < tokens.size(); ++i) {
-    sum += term(token_before(tokens, i, 2), tokens[i - 1], tokens[i]);
+double PrefixClassifier::log_odds(std::span<const TokenId> tokens, SoFar* so_far) const {
+  SoFar known = so_far != nullptr && so_far->num_tokens > 0 ? *so_far : SoFar{.num_tokens = 1, .sum = bias_};
+  for (std::size_t i = known.num_tokens; i < tokens.size(); ++i) {
+    known.sum += term(token_before(tokens, i, 2), tokens[i - 1], tokens[i]);
   }
-  return sum;
+  known.num_tokens = tokens.size();
+  if (so_far != nullptr) *so_far = known;
+  return known.sum;
 }
 
 void PrefixClassifier::read(std::span<const TokenId> tokens, std::span<const TokenId> next, std::span<float> z) const {

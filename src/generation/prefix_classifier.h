@@ -27,8 +27,14 @@ class PrefixClassifier {
  public:
   PrefixClassifier(const SteeringHead& head, std::size_t vocab_size);
 
-  // Log-odds of the label after <bos> and some tokens.
-  double log_odds(std::span<const TokenId> tokens) const;
+  // What the tokens of a text that grows have come to.
+  struct SoFar {
+    std::size_t num_tokens = 0;
+    double sum = 0.0;
+  };
+  // Log-odds of the label after <bos> and some tokens. `so_far`, if it is there, is of their beginning, and then of
+  // all.
+  double log_odds(std::span<const TokenId> tokens, SoFar* so_far = nullptr) const;
   // The same if each of some tokens came next.
   void read(std::span<const TokenId> tokens, std::span<const TokenId> next, std::span<float> z) const;
 

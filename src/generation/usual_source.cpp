@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <map>
+#include <string>
 #include <utility>
 
 #include "generation/guidance.h"
@@ -41,7 +44,7 @@ class UsualText : public TextState {
     for (const RequestRows::Tilt& tilt : asked_->tilts) {
       const KnobReader& knob = *model_.knob_reader(tilt.knob);
       const std::span<float> logits = words_of(readings[0]);
-      const ValueReader::Step step = knob.reader.at(place.tokens, readings[0].next_hidden());
+      const ValueReader::Step step = knob.reader.at(place.tokens, readings[0].next_hidden(), &so_far_[tilt.knob]);
       const LogOdds log_odds = [&](std::span<const TokenId> next, std::span<float> z) { step.read(next, z); };
       if (asked_->row.empty()) {
         tilt_by_value(logits, log_odds, tilt.target, knob.share, tilt.strength, knob.ends);
@@ -74,7 +77,8 @@ class UsualText : public TextState {
   }
 
   const ReadModel& model_;
-  const RequestRows::Asked* asked_ = nullptr;  // For the next token.
+  const RequestRows::Asked* asked_ = nullptr;                           // For the next token.
+  std::map<std::string, PrefixClassifier::SoFar, std::less<>> so_far_;  // By knob: the text only grows.
 };
 
 }  // namespace

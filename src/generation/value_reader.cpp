@@ -76,7 +76,8 @@ ValueReader::ValueReader(const SteeringHead& head, const LogitRows& logit_rows)
   }
 }
 
-ValueReader::Step ValueReader::at(std::span<const TokenId> tokens, std::span<const float> hidden) const {
+ValueReader::Step ValueReader::at(std::span<const TokenId> tokens, std::span<const float> hidden,
+                                  PrefixClassifier::SoFar* so_far) const {
   Step step;
   step.reader_ = this;
   step.query_.resize(stride_);
@@ -86,7 +87,7 @@ ValueReader::Step ValueReader::at(std::span<const TokenId> tokens, std::span<con
          {.bias = inner_bias_.data(), .relu = true});
   matmul(u, {.data = map_.data(), .depth = inner_, .cols = rank_}, {step.query_.data(), 1, rank_},
          {.bias = map_bias_.data()});
-  step.prefix_ = static_cast<float>(so_far_.log_odds(tokens));
+  step.prefix_ = static_cast<float>(so_far_.log_odds(tokens, so_far));
   for (std::size_t j = 0; j < inner_; ++j) step.prefix_ += prefix_[j] * u(0, j);
   return step;
 }

@@ -35,7 +35,9 @@ class ValueReader {
     std::vector<float> query_;
     float prefix_ = 0.0f;
   };
-  Step at(std::span<const TokenId> tokens, std::span<const float> hidden) const;
+  // `so_far` as PrefixClassifier::log_odds() takes it.
+  Step at(std::span<const TokenId> tokens, std::span<const float> hidden,
+          PrefixClassifier::SoFar* so_far = nullptr) const;
 
  private:
   std::size_t inner_;

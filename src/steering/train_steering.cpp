@@ -24,6 +24,10 @@ namespace {
 constexpr std::size_t kRounds = 2;
 constexpr std::uint64_t kRoundPart = 50;
 constexpr double kRoundRate = 0.5;
+constexpr std::uint64_t kVisits = 4;  // Of each text by the first training.
+// A pretrained model has not learned from the labelled texts, so the head learns more from what it writes; and what was
+// read of a text is kept, so that it may be visited more often.
+constexpr std::size_t kMoreOfPretrained = 4;
 constexpr double kLeastShare = 0.01;                          // Of a label in what a model writes.
 constexpr std::uint64_t kOfWritten = std::uint64_t{1} << 60;  // Draws of the texts of these steps count from here.
 
@@ -64,6 +68,7 @@ void check(const LanguageModel& model, const SteeringTraining& training) {
 // Texts that are written each time: what a model writes takes the longer the more numbers it has.
 std::size_t texts_to_write(const LanguageModel& model, const SteeringTraining& training, std::size_t num_labelled) {
   constexpr std::size_t kMost = 6000, kFewest = 600, kNumbers = 20'000'000;
+  if (ModelAccess::pretrained(model) != nullptr) num_labelled *= kMoreOfPretrained;
   if (training.written > 0) return std::min(training.written, num_labelled);
   const double share = static_cast<double>(kNumbers) / static_cast<double>(model.parameter_count());
   const auto affordable = static_cast<std::size_t>(static_cast<double>(kMost) * std::min(1.0, share));
@@ -123,8 +128,11 @@ SteeringHead train_steering(const LanguageModel& model, const Dataset& dataset, 
     if (keeps_ends) made.tensors.push_back(last_tokens(dataset, model.vocabulary().size()));
     return made;
   };
-  const std::uint64_t steps =
-      training.steps > 0 ? training.steps : std::clamp<std::uint64_t>(4 * labelled.size() / training.batch, 100, 2000);
+  const bool is_pretrained = ModelAccess::pretrained(model) != nullptr;
+  const std::uint64_t visits = kVisits * (is_pretrained ? kMoreOfPretrained : 1);
+  const std::uint64_t steps = training.steps > 0
+                                  ? training.steps
+                                  : std::clamp<std::uint64_t>(visits * labelled.size() / training.batch, 100, 2000);
   const std::size_t rounds = training.judge && method == SteeringMethod::value ? kRounds : 0;
   const std::uint64_t round_steps = std::max<std::uint64_t>(1, steps * kRoundPart / 100);
   const std::uint64_t all_steps = steps + rounds * round_steps;
@@ -143,7 +151,7 @@ SteeringHead train_steering(const LanguageModel& model, const Dataset& dataset, 
   // A model that has not learned from these texts has the label another share of the time: what it writes alone says
   // how much, and the head learns from that too.
   float shift = 0.0f;
-  if (rounds > 0 && ModelAccess::pretrained(model) != nullptr) {
+  if (rounds > 0 && is_pretrained) {
     write(nullptr, (num_written + 1) / 2, kRounds);
     const std::vector<float>& found = written.back().labels;
     const double own = std::accumulate(found.begin(), found.end(), 0.0) / static_cast<double>(found.size());
