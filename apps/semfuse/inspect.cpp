@@ -13,6 +13,7 @@
 #include "command.h"
 #include "config/keys.h"
 #include "config/value_json.h"
+#include "io/file.h"
 #include "io/json_writer.h"
 #include "io/tensor_archive.h"
 #include "run/checkpoint.h"
@@ -300,7 +301,7 @@ int inspect(const InspectFlags& options) {
   std::error_code ignored;
   if (fs::is_directory(path, ignored)) {
     path = RunFiles{path}.model();
-    if (!fs::exists(path, ignored))
+    if (!is_there(path))
       throw Error(fmt::format("{}: has no model.safetensors; name a run folder or a .safetensors file", options.path));
   }
   const std::string file = path.string();

@@ -74,8 +74,7 @@ bool begins_an_event(std::string_view text) {
 int run(const LogFlags& options) {
   const RunFiles files{options.run};
   const fs::path path = files.log();
-  std::error_code ignored;
-  if (!fs::exists(path, ignored)) throw Error(fmt::format("{}: has no log.jsonl; name a run folder", options.run));
+  if (!is_there(path)) throw Error(fmt::format("{}: has no log.jsonl; name a run folder", options.run));
   const std::string log = read_text(path);
   const RunHistory history = parse_run_log(log, path.string());
   if (history.steps.empty() && !begins_an_event(log))

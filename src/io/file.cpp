@@ -139,6 +139,13 @@ std::pair<fs::path, int> create_temporary_beside(FileLayer& files, const fs::pat
 
 }  // namespace
 
+bool is_there(const fs::path& path) {
+  std::error_code code;
+  const bool found = fs::exists(path, code);
+  if (code) fail(path, "open", code.value());
+  return found;
+}
+
 std::vector<std::byte> read_bytes(const fs::path& path, std::size_t max_size) {
   return read_all<std::vector<std::byte>>(path, max_size);
 }

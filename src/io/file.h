@@ -20,6 +20,9 @@ inline std::string_view as_text(std::span<const std::byte> bytes) {
 
 inline constexpr std::size_t kNoSizeLimit = std::numeric_limits<std::size_t>::max();
 
+// Whether something is at the path. Throws Error if that cannot be seen, as in a folder that nobody else may enter.
+bool is_there(const std::filesystem::path& path);
+
 // The bytes of a file or pipe. Throws Error if it is missing, a directory or a device, unreadable, or larger than
 // max_size.
 std::vector<std::byte> read_bytes(const std::filesystem::path& path, std::size_t max_size = kNoSizeLimit);

@@ -32,11 +32,10 @@ constexpr const char* kActivity = "training in it";
 fs::path RunFolder::existing(const fs::path& wanted) {
   const RunFiles run{wanted.has_filename() ? wanted : wanted.parent_path()};
   if (run.folder.empty()) throw Error("the folder has no name; name that of a run");
-  std::error_code code;
-  if (!fs::exists(run.config(), code)) {
+  if (!is_there(run.config())) {
     throw Error(fmt::format("{}: is no run to resume, it has no config.toml; begin one with --out", wanted.string()));
   }
-  if (!fs::exists(run.checkpoints(), code) && !fs::exists(run.log(), code)) {
+  if (!is_there(run.checkpoints()) && !is_there(run.log())) {
     throw Error(fmt::format("{}: holds a model but no training to resume; begin one with --out", wanted.string()));
   }
   return run.folder;

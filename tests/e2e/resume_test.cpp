@@ -1,6 +1,7 @@
 #include <fcntl.h>
 #include <sys/file.h>
 
+#include <algorithm>
 #include <cstdio>
 
 #include "e2e/kill_runs.h"
@@ -325,6 +326,22 @@ TEST(RunningTraining, AFolderThatCannotBeWrittenIsOneLine) {
   const ProcessResult result = run_process(command);
   EXPECT_EQ(result.exit_code, 2);
   expect_one_error_line(result, "locked/run: cannot create the folder: Permission denied");
+  // A run in a folder that nobody may enter is no other thing than a run.
+  ASSERT_EQ(semfuse_program(tiny_training(folder / "hidden/run")).exit_code, 0);
+  fs::permissions(folder / "hidden", fs::perms::none);
+  const auto as_the_same = [&](const Arguments& arguments) {
+    Arguments hidden = command_of("semfuse", arguments);
+    hidden.insert(hidden.begin(), command.begin(), std::find(command.begin(), command.end(), hidden.front()));
+    return run_process(hidden);
+  };
+  for (const Arguments& arguments :
+       {Arguments{"train", "--resume", folder / "hidden/run"}, Arguments{"log", folder / "hidden/run"},
+        Arguments{"inspect", folder / "hidden/run"}}) {
+    const ProcessResult refused = as_the_same(arguments);
+    EXPECT_EQ(refused.exit_code, 2);
+    expect_one_error_line(refused, "Permission denied; check its permissions");
+  }
+  fs::permissions(folder / "hidden", fs::perms::owner_all);
   // The path is a file, or goes through one.
   std::ofstream(folder / "file") << "x";
   expect_refused(tiny_training(folder / "file"), "file: is already there");
