@@ -221,6 +221,7 @@ class ValueMap {
       append_places(path_.top() + 1.0, path_.last(), places);
     }
     if (!measure(places)) return false;
+    drop_spoilt_ends(path_.top(), margin, points_);
     // Where the map leads, once more: there the curve must be right.
     for (std::size_t round = 0; round < kCorrections; ++round) {
       places.clear();

@@ -64,6 +64,16 @@ std::vector<double> isotonic(const std::vector<double>& values, const std::vecto
   return result;
 }
 
+void drop_spoilt_ends(double top, double margin, std::vector<ResponseCurve::Point>& points) {
+  const auto [least, most] = std::ranges::minmax_element(points, {}, &ResponseCurve::Point::realised);
+  double first = 0.0, last = top;
+  for (const ResponseCurve::Point& point : points) {
+    if (point.realised <= least->realised + margin) first = std::min(first, point.place);
+    if (point.realised >= most->realised - margin) last = std::max(last, point.place);
+  }
+  std::erase_if(points, [&](const ResponseCurve::Point& point) { return point.place < first || point.place > last; });
+}
+
 ResponseCurve::ResponseCurve(std::vector<Point> points, bool is_share) {
   std::ranges::sort(points, {}, &Point::place);
   std::vector<double> values, weights;

@@ -33,4 +33,9 @@ class ResponseCurve {
   std::vector<Point> knots_;  // Both place and value strictly ascend, unless there is only one.
 };
 
+// Of a path that goes on past 0 and `top`: too much of a thing may come to less of it, and what lies beyond the place
+// that reaches farthest would spoil what is before it. Drops such points, but for those within `margin` of the
+// farthest.
+void drop_spoilt_ends(double top, double margin, std::vector<ResponseCurve::Point>& points);
+
 }  // namespace semfuse

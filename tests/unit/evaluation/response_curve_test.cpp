@@ -62,6 +62,22 @@ TEST(ResponseCurve, OfWhatItDoesNotReachTakesWhatIsCloseEnough) {
   EXPECT_NEAR(curve.inverse(5.0, 0.4), 1.5, 1e-9);  // What is reached is met exactly.
 }
 
+TEST(ResponseCurve, WhatSpoilsTheEndsIsDropped) {
+  // 0 to 3 are requests; beyond them guidance grows, and at last breaks texts.
+  const auto left = [](std::vector<double> realised) {
+    std::vector<ResponseCurve::Point> all = points(realised);
+    for (ResponseCurve::Point& point : all) point.place -= 2.0;
+    drop_spoilt_ends(3.0, 0.02, all);
+    std::vector<double> places;
+    for (const ResponseCurve::Point& point : all) places.push_back(point.place);
+    return places;
+  };
+  EXPECT_THAT(left({0.3, 0.1, 0.2, 0.4, 0.6, 0.8, 0.9, 0.7, 0.3}), ElementsAre(-1, 0, 1, 2, 3, 4));
+  EXPECT_THAT(left({0.1, 0.11, 0.2, 0.4, 0.6, 0.8, 0.9, 0.91, 0.895}), ElementsAre(-2, -1, 0, 1, 2, 3, 4, 5, 6));
+  // A request is never dropped.
+  EXPECT_THAT(left({0.5, 0.4, 0.2, 0.4, 0.9, 0.8, 0.7, 0.3, 0.2}), ElementsAre(0, 1, 2, 3));
+}
+
 TEST(ResponseCurve, OfOnePointIsFlat) {
   const ResponseCurve flat(points({0.5, 0.5, 0.5}), true);
   EXPECT_NEAR(flat.at(1.7), 0.5, 1e-3);
