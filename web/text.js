@@ -41,7 +41,8 @@ export class TextView {
     this.current_ = null;
     this.frame_ = null;
     this.following_ = true;
-    this.touched_ = 0;
+    this.put_ = 0;
+    this.touched_ = -Infinity;
     for (const event of ["wheel", "touchmove", "pointerdown", "keydown"]) {
       container.addEventListener(event, () => { this.touched_ = performance.now(); }, { passive: true });
     }
@@ -163,6 +164,7 @@ export class TextView {
   // Of the scrolling that a reader does; the text's own is told of when more text may be there already.
   scrolled_() {
     const { scrollHeight, scrollTop, clientHeight } = this.container_;
+    if (scrollTop === this.put_) return;
     if (performance.now() - this.touched_ < kReaderMilliseconds) this.following_ = scrollHeight - scrollTop - clientHeight < 80;
   }
 
@@ -171,7 +173,10 @@ export class TextView {
     this.frame_ ??= requestAnimationFrame(() => {
       this.frame_ = null;
       const box = this.container_;
-      if (this.following_ && !box.contains(document.activeElement)) box.scrollTop = box.scrollHeight;
+      if (this.following_ && !box.contains(document.activeElement)) {
+        box.scrollTop = box.scrollHeight;
+        this.put_ = box.scrollTop;
+      }
       // A word that scrolled out of the hundred sentences cannot be the stop of the Tab key.
       if (this.current_ !== null && !this.current_.isConnected) {
         this.current_ = box.querySelector(".word");
