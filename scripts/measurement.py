@@ -2,6 +2,7 @@
 import hashlib
 import json
 import pathlib
+import resource
 import statistics
 import subprocess
 import tempfile
@@ -27,6 +28,14 @@ def trained(seed, *flags):
             runs.mkdir(parents=True, exist_ok=True)
             new.rename(run)
     return run
+
+
+def busy(*arguments):
+    """Seconds of processor time that a command of semfuse takes, and what it prints."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    printed = semfuse(*arguments)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, printed
 
 
 def share_in_language(texts):
