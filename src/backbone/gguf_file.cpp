@@ -150,14 +150,14 @@ class GgufFile::Parser {
   void read_value() {
     std::string key = read_name("key");
     const auto type = reader_.number<std::uint32_t>("type of a value");
-    const Value value = read_value_of(type, key);
+    const Value value = read_value_of(type, quoted_text(key));
     if (!file_.values_.emplace(key, value).second) {
       reader_.fail(fmt::format("key {} appears twice", quoted_text(key)));
     }
   }
 
   Value read_value_of(std::uint32_t type, const std::string& key) {
-    if (type >= kValueSizes.size()) reader_.fail(fmt::format("{} has the unknown type {}", quoted_text(key), type));
+    if (type >= kValueSizes.size()) reader_.fail(fmt::format("{} has the unknown type {}", key, type));
     if (type == kText) return read_text(key);
     if (type == kArray) return read_array(key, 0);
     const std::span<const std::byte> bytes = reader_.take(kValueSizes[type], key);
@@ -179,8 +179,7 @@ class GgufFile::Parser {
       case kI64:
         return load<std::int64_t>(bytes.data());
       case kBool:
-        if (load<std::uint8_t>(bytes.data()) > 1)
-          reader_.fail(fmt::format("{} is neither true nor false", quoted_text(key)));
+        if (load<std::uint8_t>(bytes.data()) > 1) reader_.fail(fmt::format("{} is neither true nor false", key));
         return load<std::uint8_t>(bytes.data()) == 1;
       default:
         return as_double(type, bytes.data());
@@ -191,15 +190,14 @@ class GgufFile::Parser {
     constexpr int kMaxDepth = 4;
     const auto type = reader_.number<std::uint32_t>("type of a list");
     const auto count = reader_.number<std::uint64_t>("length of a list");
-    if (type >= kValueSizes.size())
-      reader_.fail(fmt::format("{} is a list of the unknown type {}", quoted_text(key), type));
+    if (type >= kValueSizes.size()) reader_.fail(fmt::format("{} is a list of the unknown type {}", key, type));
     const std::size_t least = type == kText ? 8 : type == kArray ? 12 : kValueSizes[type];
     if (count > reader_.left() / least) {
-      reader_.fail(fmt::format("{} is a list of {} in {} bytes", quoted_text(key), count, reader_.left()));
+      reader_.fail(fmt::format("{} is a list of {} in {} bytes", key, count, reader_.left()));
     }
     const std::size_t begin = reader_.place();
     if (type == kArray) {
-      if (depth == kMaxDepth) reader_.fail(fmt::format("{} nests deeper than {}", quoted_text(key), kMaxDepth));
+      if (depth == kMaxDepth) reader_.fail(fmt::format("{} nests deeper than {}", key, kMaxDepth));
       for (std::uint64_t i = 0; i < count; ++i) read_array(key, depth + 1);
       return Nested();
     }
@@ -215,15 +213,16 @@ class GgufFile::Parser {
   std::uint64_t read_tensor() {
     GgufTensor tensor;
     tensor.name = read_name("tensor's name");
-    const auto num_extents = reader_.number<std::uint32_t>(tensor.name);
+    const std::string name = quoted_text(tensor.name);
+    const auto num_extents = reader_.number<std::uint32_t>(name);
     if (num_extents < 1 || num_extents > 4) {
-      reader_.fail(fmt::format("tensor {} has {} dimensions", quoted_text(tensor.name), num_extents));
+      reader_.fail(fmt::format("tensor {} has {} dimensions", name, num_extents));
     }
     for (std::uint32_t i = 0; i < num_extents; ++i) {
-      tensor.shape.insert(tensor.shape.begin(), reader_.number<std::uint64_t>(tensor.name));
+      tensor.shape.insert(tensor.shape.begin(), reader_.number<std::uint64_t>(name));
     }
-    tensor.type = reader_.number<std::uint32_t>(tensor.name);
-    const auto offset = reader_.number<std::uint64_t>(tensor.name);
+    tensor.type = reader_.number<std::uint32_t>(name);
+    const auto offset = reader_.number<std::uint64_t>(name);
     file_.tensors_.push_back(std::move(tensor));
     return offset;
   }
