@@ -18,6 +18,7 @@ constexpr std::string_view kVectorMagic = "semfuse-vectors-1\n";
 constexpr float kLargestByte = 127.0f;
 // Of every vector: about the length of a row of readable features, so that neither drowns the other.
 constexpr float kLength = 3.0f;
+constexpr double kLeastSquare = 1e-70;  // Of a row's length: what makes a shorter one longer is no float.
 
 void append_word(std::uint32_t number, std::string& bytes) {
   for (int shift = 0; shift < 32; shift += 8) bytes.push_back(static_cast<char>(number >> shift));
@@ -75,7 +76,7 @@ float append_rounded(std::span<const float> row, std::vector<std::int8_t>& rows)
 void set_length(std::span<float> row) {
   double sum = 0.0;
   for (const float value : row) sum += static_cast<double>(value) * static_cast<double>(value);
-  if (!(sum > 0.0)) return;
+  if (!(sum > kLeastSquare)) return;
   const auto scale = static_cast<float>(static_cast<double>(kLength) / std::sqrt(sum));
   for (float& value : row) value *= scale;
 }
