@@ -22,7 +22,8 @@ enum class RandomPurpose : std::uint64_t {
   requests = 9,
   polarity_jitter = 10,
   soft_labels = 11,
-  steering = 12
+  steering = 12,
+  sides = 13
 };
 
 // A bijection of 64 bits in which every input bit reaches every output bit (the finaliser of SplitMix64).

@@ -11,6 +11,7 @@
 #include "core/thread_pool.h"
 #include "evaluation/response_curve.h"
 #include "features/text_labels.h"
+#include "generation/value_reader.h"
 #include "model/model_access.h"
 #include "semfuse/error.h"
 
@@ -24,6 +25,10 @@ constexpr std::array kStrengths = {1.0, 1.25, 1.5, 2.0, 3.0, 5.0, 8.0, 12.0, 20.
 // Of scalars, tried one after the other; more is worth a second reading if texts correlate by so much better.
 constexpr std::array kScalarGuidance = {1.5, 2.0, 3.0};
 constexpr double kWorthGuidance = 0.005;
+// Of a head that takes sides, tried one after the other until texts are on the side that they are to be, but for so
+// many: what is left counts little, and strength costs fluency.
+constexpr std::array kSideStrengths = {1.5, 2.0, 3.0, 4.0};
+constexpr double kSideTolerance = 0.03;
 constexpr std::size_t kCorrections = 2;           // Rounds after the first.
 constexpr std::size_t kDistributionRequests = 6;  // Of a label, the others sharing the rest.
 constexpr std::size_t kDistributionLevels = 12;
@@ -147,6 +152,12 @@ class Measurement {
     return kGuidance;
   }
 
+  // Whether texts take a side where a value between the ends is asked for: more strength makes them clearer there too.
+  bool takes_sides() const {
+    const auto head = model_.heads().find(knob_.name);
+    return head != model_.heads().end() && temper_of(head->second) > 1.0;
+  }
+
   void expect(std::size_t num_texts) { num_expected_ = num_texts; }
 
  private:
@@ -209,19 +220,10 @@ class ValueMap {
   // False if it was told to stop.
   bool fit() {
     if (!measure(inside())) return false;
+    if (measurement_.takes_sides()) return choose_strengths();
     if (knob_.kind == KnobKind::scalar && !choose_guidance()) return false;
+    if (!go_past_ends()) return false;
     std::vector<double> places;
-    // With more guidance only where requests alone do not reach.
-    const double margin = kTolerance * (knob_.high - knob_.low);
-    const ResponseCurve alone = curve();
-    if (alone.lowest() > knob_.low + margin) {
-      append_places(path_.first(), -1.0, places);
-    }
-    if (alone.highest() < knob_.high - margin) {
-      append_places(path_.top() + 1.0, path_.last(), places);
-    }
-    if (!measure(places)) return false;
-    drop_spoilt_ends(path_.top(), margin, points_);
     // Where the map leads, once more: there the curve must be right.
     for (std::size_t round = 0; round < kCorrections; ++round) {
       places.clear();
@@ -239,6 +241,10 @@ class ValueMap {
     std::vector<CalibrationPoint> points;
     for (std::size_t i = 0; i < num_points; ++i) {
       const double asked = place_of(knob_, i, num_points);
+      if (measurement_.takes_sides()) {
+        points.push_back(mixture(asked));
+        continue;
+      }
       points.push_back(path_.at(inverse(fitted, asked)));
       points.back().asked = asked;
     }
@@ -282,6 +288,49 @@ class ValueMap {
     return true;
   }
 
+  double margin() const { return kTolerance * (knob_.high - knob_.low); }
+
+  // With more guidance, only where requests alone do not reach.
+  bool go_past_ends() {
+    std::vector<double> places;
+    const ResponseCurve alone = curve();
+    if (alone.lowest() > knob_.low + margin()) append_places(path_.first(), -1.0, places);
+    if (alone.highest() < knob_.high - margin()) append_places(path_.top() + 1.0, path_.last(), places);
+    if (!measure(places)) return false;
+    drop_spoilt_ends(path_.top(), margin(), points_);
+    return true;
+  }
+
+  // Of each side the least that takes texts there, as long as more does take more of them.
+  bool choose_strengths() {
+    for (std::size_t s = 0; s < 2; ++s) {
+      Side& side = sides_[s];
+      const double end = s == 0 ? knob_.low : knob_.high;
+      const auto error = [&](double realised) { return std::abs(realised - end); };
+      side.realised = (s == 0 ? raw_.front() : raw_.back()).values[value_];
+      for (const double strength : kSideStrengths) {
+        if (error(side.realised) <= kSideTolerance) break;
+        const std::optional<std::vector<Realised>> found =
+            measurement_.realised({{path_.setting(end), strength, std::nullopt, beside_}}, options_.n);
+        if (!found) return false;
+        const double realised = found->front().values[value_];
+        if (!(error(realised) < error(side.realised))) break;
+        side = {.strength = strength, .realised = realised};
+      }
+    }
+    return true;
+  }
+
+  // Of sides, the mixture of which comes to what is asked; each text takes the strength of its own.
+  CalibrationPoint mixture(double asked) const {
+    const double reach = sides_[1].realised - sides_[0].realised;
+    const double part = (asked - knob_.low) / (knob_.high - knob_.low);
+    const double request = reach > 0.0 ? std::clamp((asked - sides_[0].realised) / reach, 0.0, 1.0) : part;
+    return {.asked = asked,
+            .request = knob_.low + (knob_.high - knob_.low) * request,
+            .guidance = sides_[0].strength + part * (sides_[1].strength - sides_[0].strength)};
+  }
+
   bool measure(const std::vector<double>& places) {
     if (places.empty()) return true;
     std::vector<Request> requests;
@@ -310,9 +359,7 @@ class ValueMap {
   }
 
   ResponseCurve curve() const { return ResponseCurve(points_, knob_.kind != KnobKind::scalar); }
-  double inverse(const ResponseCurve& of, double asked) const {
-    return of.inverse(asked, kTolerance * (knob_.high - knob_.low));
-  }
+  double inverse(const ResponseCurve& of, double asked) const { return of.inverse(asked, margin()); }
 
   const Knob& knob_;
   std::size_t value_;
@@ -321,6 +368,11 @@ class ValueMap {
   std::optional<KnobSetting> beside_;
   bool shows_nothing_ = false;
   RequestPath path_;
+  struct Side {
+    double strength = 1.0;
+    double realised = 0.0;
+  };
+  std::array<Side, 2> sides_;
   std::vector<ResponseCurve::Point> points_;
   std::vector<Realised> raw_, last_;
 };

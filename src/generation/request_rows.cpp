@@ -4,7 +4,9 @@
 
 #include <algorithm>
 
+#include "features/knob_index.h"
 #include "generation/guidance.h"
+#include "generation/value_reader.h"
 #include "semfuse/error.h"
 
 namespace semfuse {
@@ -54,6 +56,24 @@ double RequestRows::guidance_of(const std::string& knob) const {
   return own != request_.knob_guidance.end() ? own->weight : request_.guidance;
 }
 
+RequestRows::Tilt RequestRows::tilt(std::span<const KnobSetting> settings, std::size_t place,
+                                    const CalibratedRequest& together, const Calibration& maps) const {
+  const std::string& knob = settings[place].knob;
+  const double weight = guidance_of(knob);
+  const auto strength = [&](const CalibratedRequest& mapped) {
+    return std::min(weight * mapped.each[place], kMostGuidance);
+  };
+  const double temper = temper_of(model_.heads().at(knob));
+  const double target = together.settings[place].values.front();
+  if (temper == 1.0) return {.knob = knob, .target = target, .strength = strength(together)};
+  // As strongly as the map says of the side that the text takes.
+  const std::vector<Knob>& knobs = model_.options().knobs;
+  std::vector<KnobSetting> of_side(settings.begin(), settings.end());
+  const double side = side_of(target, request_.seed, request_.index, knob_index(knobs, knob));
+  of_side[place].values = {side};
+  return {.knob = knob, .target = side, .strength = temper * strength(calibrated(knobs, maps, of_side))};
+}
+
 RequestRows::Asked RequestRows::asked_by(std::span<const KnobSetting> settings) const {
   const std::vector<Knob>& knobs = model_.options().knobs;
   request_row(knobs, settings);  // Throws for what the knobs do not take, also if it counts for nothing.
@@ -68,14 +88,13 @@ RequestRows::Asked RequestRows::asked_by(std::span<const KnobSetting> settings) 
   for (std::size_t i = 0; i < settings.size(); ++i) {
     const double weight = guidance_of(settings[i].knob);
     if (weight == 0.0) continue;
-    // What a knob's own map takes: it was measured alone, and another knob's guidance would push it past its level.
-    const double taken = std::min(weight * together.each[i], kMostGuidance);
     stated.push_back(settings[i]);
     if (by_heads && model_.heads().contains(settings[i].knob)) {
-      asked.tilts.push_back(
-          {.knob = settings[i].knob, .target = together.settings[i].values.front(), .strength = taken});
+      asked.tilts.push_back(tilt(settings, i, together, maps));
       continue;
     }
+    // What a knob's own map takes: it was measured alone, and another knob's guidance would push it past its level.
+    const double taken = std::min(weight * together.each[i], kMostGuidance);
     held.push_back(together.settings[i]);
     by_weight[taken].push_back(held.back());
   }

@@ -51,6 +51,9 @@ class RequestRows {
   // Those of knobs that are not set to different values.
   std::vector<KnobSetting> held(const std::vector<std::size_t>& rule_settings) const;
   Asked asked_by(std::span<const KnobSetting> settings) const;
+  // Of the setting at a place, of a knob that a head turns; `together` is what the maps make of all settings.
+  Tilt tilt(std::span<const KnobSetting> settings, std::size_t place, const CalibratedRequest& together,
+            const Calibration& maps) const;
   double guidance_of(const std::string& knob) const;
 
   const LanguageModel& model_;

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <utility>
 
+#include "core/random_order.h"
 #include "kernels/reductions.h"
 #include "kernels/softmax.h"
 #include "semfuse/error.h"
@@ -105,6 +106,22 @@ void ValueReader::Step::read(std::span<const TokenId> next, std::span<float> z) 
     const float product = (sums[0] + sums[1]) + (sums[2] + sums[3]) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
     z[i] = product + reader.token_bias_[id] + prefix_;
   }
+}
+
+double temper_of(const SteeringHead& head) {
+  constexpr float kMost = 100.0f;
+  if (std::ranges::find(head.tensors, "temper", &SteeringHead::Tensor::name) == head.tensors.end()) return 1.0;
+  const float temper = vector_of(head, "temper", 1).front();
+  if (!(temper >= 1.0f && temper <= kMost)) throw Error("the head's temper is out of range; train it again");
+  return static_cast<double>(temper);
+}
+
+double side_of(double target, std::uint64_t seed, std::uint64_t index, std::size_t knob) {
+  constexpr std::uint64_t kParts = 32;
+  const RandomStream random(seed, RandomPurpose::sides, knob);
+  const RandomOrder order(kParts, random.bits(index / kParts), 0);
+  const double uniform = RandomStream(seed, RandomPurpose::sides, ~index).uniform(knob);
+  return (static_cast<double>(order(index % kParts)) + uniform) / kParts < target ? 1.0 : 0.0;
 }
 
 std::vector<std::size_t> ends_of(const SteeringHead& head, std::size_t vocab_size) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <span>
 #include <vector>
@@ -62,6 +63,17 @@ using LogOdds = std::function<void(std::span<const TokenId> next, std::span<floa
 // Tokens that are far less probable than the most probable one are not asked for: they fare as the worst that is.
 void tilt_by_value(std::span<float> logits, const LogOdds& log_odds, double target, double share, double strength,
                    std::span<const std::size_t> ends = {});
+
+// By how much the odds of a head's labels were tempered when it learned (the root that was taken of them); 1: not at
+// all. Such a head says how clear a text is, not only on which side, and a strength counts times this. Throws Error if
+// the head is damaged.
+double temper_of(const SteeringHead& head);
+
+// What a text is steered to by a tempered head where `target` is asked for, 0 or 1: a text that is clear has one side,
+// so it takes one, and the share `target` of texts takes 1. That is 1 where a number on [0, 1) of the text's own is
+// below the target. Of each 32 texts of a seed (those of `index` 32 k to 32 k + 31) these numbers lie in 32 equal
+// parts, one in each, in random order. Every knob has numbers of its own.
+double side_of(double target, std::uint64_t seed, std::uint64_t index, std::size_t knob);
 
 // Which tokens these are by the head, counted from <eos> on; none if it does not say. Throws Error if it is of another
 // size.

@@ -28,11 +28,32 @@ constexpr std::uint64_t kVisits = 4;  // Of each text by the first training.
 // A pretrained model has not learned from the labelled texts, so the head learns more from what it writes; and what was
 // read of a text is kept, so that it may be visited more often.
 constexpr std::size_t kMoreOfPretrained = 4;
+constexpr double kDecayOfPretrained = 1.0;                    // Its many states say much of few texts by chance.
 constexpr double kLeastShare = 0.01;                          // Of a label in what a model writes.
 constexpr std::uint64_t kOfWritten = std::uint64_t{1} << 60;  // Draws of the texts of these steps count from here.
 
 double log_odds(double share) {
   return std::log(share / (1.0 - share));
+}
+
+// A judge that learned from clear texts is as sure of unclear ones. In units of its own usual sureness of what a model
+// writes (its mean log-odds, sign apart) it says how clear they are: a head that learns this goes for clear texts,
+// which other judges find as they are asked for too.
+constexpr double kMostLogOdds = 16.0;
+constexpr double kMostTemper = 8.0;
+
+double bounded_log_odds(float label) {
+  return std::clamp(log_odds(static_cast<double>(label)), -kMostLogOdds, kMostLogOdds);
+}
+
+double temper_for(const std::vector<float>& labels) {
+  double sum = 0.0;
+  for (const float label : labels) sum += std::abs(bounded_log_odds(label));
+  return std::clamp(sum / static_cast<double>(labels.size()), 1.0, kMostTemper);
+}
+
+void temper_labels(double temper, std::vector<float>& labels) {
+  for (float& label : labels) label = static_cast<float>(1.0 / (1.0 + std::exp(-bounded_log_odds(label) / temper)));
 }
 
 std::vector<std::size_t> indices(std::size_t size) {
@@ -117,6 +138,7 @@ SteeringHead train_steering(const LanguageModel& model, const Dataset& dataset, 
   const std::unique_ptr<HeadTraining> head = training_of(method, states.model());
   ParameterBlock weights(head->layout());
   head->initialise(training.seed, weights);
+  double temper = 1.0;
   const bool keeps_ends = method == SteeringMethod::value || method == SteeringMethod::fudge;
   const auto result = [&] {
     SteeringHead made{
@@ -145,6 +167,8 @@ SteeringHead train_steering(const LanguageModel& model, const Dataset& dataset, 
   const auto write = [&](const SteeringHead* under, std::size_t count, std::uint64_t round) {
     written.push_back(written_texts(model, dataset, labels, under, training.judge, others ? &*others : nullptr, count,
                                     mix_bits(training.seed) + round, training.threads));
+    if (under == nullptr) temper = temper_for(written.back().labels);
+    if (temper > 1.0) temper_labels(temper, written.back().labels);
     written_states.emplace_back(model, *written.back().dataset, pool);
   };
   const std::size_t num_written = texts_to_write(model, training, labelled.size());
@@ -160,7 +184,7 @@ SteeringHead train_steering(const LanguageModel& model, const Dataset& dataset, 
   }
   // On texts of people and, once there are some, as many that were written by the model.
   const auto train_round = [&](std::uint64_t num_steps, double rate) {
-    AdamW optimizer(head->layout(), {.weight_decay = 0.0, .clip_norm = 1.0});
+    AdamW optimizer(head->layout(), {.weight_decay = is_pretrained ? kDecayOfPretrained : 0.0, .clip_norm = 1.0});
     for (std::uint64_t step = 0; step < num_steps; ++step, ++done) {
       const std::size_t batch = written.empty() ? training.batch : (training.batch + 1) / 2;
       ParameterBlock gradients(head->layout());
@@ -208,7 +232,9 @@ SteeringHead train_steering(const LanguageModel& model, const Dataset& dataset, 
     write(&so_far, num_written, round);
     train_round(round_steps, kRoundRate * training.learning_rate);
   }
-  return result();
+  SteeringHead trained = result();
+  if (temper > 1.0) trained.tensors.push_back({.name = "temper", .shape = {1}, .values = {static_cast<float>(temper)}});
+  return trained;
 }
 
 }  // namespace semfuse

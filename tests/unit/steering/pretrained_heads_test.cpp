@@ -7,6 +7,7 @@
 
 #include "backbone/imported_language_model.h"
 #include "data/sentence_dataset.h"
+#include "generation/value_reader.h"
 #include "model/model_access.h"
 #include "semfuse/error.h"
 #include "semfuse/generator.h"
@@ -19,6 +20,8 @@ namespace semfuse {
 namespace {
 
 using testing::HasSubstr;
+
+constexpr double kSure = 4.0;  // The judge is, in log-odds, of every text.
 
 // Words are ids of the file. Texts with 7 in them are those that are wanted.
 class PretrainedHeads : public testing::Test {
@@ -124,7 +127,8 @@ TEST_F(PretrainedHeads, AHeadSteersAndIsTheSameForAnyNumberOfThreads) {
     training.judge = [](std::span<const std::string> texts) {
       std::vector<double> values;
       for (const std::string& text : texts) {
-        values.push_back((" " + text + " ").find(" 7 ") != std::string::npos ? 1.0 : 0.0);
+        const double sure = (" " + text + " ").find(" 7 ") != std::string::npos ? kSure : -kSure;
+        values.push_back(1.0 / (1.0 + std::exp(-sure)));
       }
       return values;
     };
@@ -149,10 +153,13 @@ TEST_F(PretrainedHeads, AHeadSteersAndIsTheSameForAnyNumberOfThreads) {
     const auto steered = [&](double target) { return with_seven(steering_source(imported, head, target, 3.0), 8); };
     EXPECT_GT(steered(1.0), steered(0.0) + 15) << to_string(method);
     if (method != SteeringMethod::value) continue;
-    // The model has not learned from these texts: the share is that of what it writes alone.
+    // The model has not learned from these texts: the share is that of what it writes alone, tempered as the labels
+    // are.
     const double own = static_cast<double>(with_seven(nullptr, 64)) / 60.0;
-    EXPECT_NEAR(head.share, own, 0.12);
-    EXPECT_GT(head.share, std::accumulate(labels_.begin(), labels_.end(), 0.0) / 60.0 + 0.2);
+    const double yes = 1.0 / (1.0 + std::exp(-kSure / temper_of(head)));
+    EXPECT_NEAR(temper_of(head), 4.0, 1e-4);
+    EXPECT_NEAR(head.share, own * yes + (1.0 - own) * (1.0 - yes), 0.12 * (2.0 * yes - 1.0));
+    EXPECT_GT(head.share, std::accumulate(labels_.begin(), labels_.end(), 0.0) / 60.0 + 0.1);
   }
 }
 
