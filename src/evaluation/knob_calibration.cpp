@@ -26,9 +26,9 @@ constexpr std::array kStrengths = {1.0, 1.25, 1.5, 2.0, 3.0, 5.0, 8.0, 12.0, 20.
 constexpr std::array kScalarGuidance = {1.5, 2.0, 3.0};
 constexpr double kWorthGuidance = 0.005;
 // Of a head that takes sides, tried one after the other until texts are on the side that they are to be, but for so
-// many: what is left counts little, and strength costs fluency.
+// many.
 constexpr std::array kSideStrengths = {1.5, 2.0, 3.0, 4.0};
-constexpr double kSideTolerance = 0.03;
+constexpr double kSideTolerance = 0.01;
 constexpr std::size_t kCorrections = 2;           // Rounds after the first.
 constexpr std::size_t kDistributionRequests = 6;  // Of a label, the others sharing the rest.
 constexpr std::size_t kDistributionLevels = 12;

@@ -36,11 +36,12 @@ double log_odds(double share) {
   return std::log(share / (1.0 - share));
 }
 
-// A judge that learned from clear texts is as sure of unclear ones. In units of its own usual sureness of what a model
-// writes (its mean log-odds, sign apart) it says how clear they are: a head that learns this goes for clear texts,
-// which other judges find as they are asked for too.
+// A judge that learned from clear texts is as sure of unclear ones. In units of so many times its own usual sureness of
+// what a model writes (its mean log-odds, sign apart) it says how clear they are: a head that learns this goes for
+// clear texts, which other judges find as they are asked for too.
+constexpr double kTemper = 2.0;
 constexpr double kMostLogOdds = 16.0;
-constexpr double kMostTemper = 8.0;
+constexpr double kMostTemper = 16.0;
 
 double bounded_log_odds(float label) {
   return std::clamp(log_odds(static_cast<double>(label)), -kMostLogOdds, kMostLogOdds);
@@ -49,7 +50,7 @@ double bounded_log_odds(float label) {
 double temper_for(const std::vector<float>& labels) {
   double sum = 0.0;
   for (const float label : labels) sum += std::abs(bounded_log_odds(label));
-  return std::clamp(sum / static_cast<double>(labels.size()), 1.0, kMostTemper);
+  return std::clamp(kTemper * sum / static_cast<double>(labels.size()), 1.0, kMostTemper);
 }
 
 void temper_labels(double temper, std::vector<float>& labels) {
