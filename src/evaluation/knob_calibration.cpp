@@ -26,9 +26,9 @@ constexpr std::array kStrengths = {1.0, 1.25, 1.5, 2.0, 3.0, 5.0, 8.0, 12.0, 20.
 constexpr std::array kScalarGuidance = {1.5, 2.0, 3.0};
 constexpr double kWorthGuidance = 0.005;
 // Of a head that takes sides, tried one after the other until texts are on the side that they are to be, but for so
-// many.
-constexpr std::array kSideStrengths = {1.5, 2.0, 3.0, 4.0};
-constexpr double kSideTolerance = 0.01;
+// many times the share that the model writes of that side unasked: what is rare must be the clearer to be believed.
+constexpr std::array kSideStrengths = {1.0, 1.5, 2.0, 3.0, 4.0, 6.0};
+constexpr double kSideTolerance = 0.02;
 constexpr std::size_t kCorrections = 2;           // Rounds after the first.
 constexpr std::size_t kDistributionRequests = 6;  // Of a label, the others sharing the rest.
 constexpr std::size_t kDistributionLevels = 12;
@@ -155,7 +155,7 @@ class Measurement {
   // Whether texts take a side where a value between the ends is asked for: more strength makes them clearer there too.
   bool takes_sides() const {
     const auto head = model_.heads().find(knob_.name);
-    return head != model_.heads().end() && temper_of(head->second) > 1.0;
+    return head != model_.heads().end() && sureness_of(head->second) > 1.0;
   }
 
   void expect(std::size_t num_texts) { num_expected_ = num_texts; }
@@ -303,19 +303,25 @@ class ValueMap {
 
   // Of each side the least that takes texts there, as long as more does take more of them.
   bool choose_strengths() {
+    const auto share_of = [&](double end, double strength) -> std::optional<double> {
+      const std::optional<std::vector<Realised>> found =
+          measurement_.realised({{path_.setting(end), strength, std::nullopt, beside_}}, options_.n);
+      if (!found) return std::nullopt;
+      return found->front().values[value_];
+    };
+    const std::optional<double> unasked = share_of(knob_.high, 0.0);
+    if (!unasked) return false;
     for (std::size_t s = 0; s < 2; ++s) {
       Side& side = sides_[s];
       const double end = s == 0 ? knob_.low : knob_.high;
-      const auto error = [&](double realised) { return std::abs(realised - end); };
-      side.realised = (s == 0 ? raw_.front() : raw_.back()).values[value_];
+      const double other = s == 0 ? knob_.high : knob_.low;
+      side.realised = other;
       for (const double strength : kSideStrengths) {
-        if (error(side.realised) <= kSideTolerance) break;
-        const std::optional<std::vector<Realised>> found =
-            measurement_.realised({{path_.setting(end), strength, std::nullopt, beside_}}, options_.n);
-        if (!found) return false;
-        const double realised = found->front().values[value_];
-        if (!(error(realised) < error(side.realised))) break;
-        side = {.strength = strength, .realised = realised};
+        const std::optional<double> realised = share_of(end, strength);
+        if (!realised) return false;
+        if (!(std::abs(*realised - end) < std::abs(side.realised - end))) break;
+        side = {.strength = strength, .realised = *realised};
+        if (std::abs(*realised - end) <= kSideTolerance * std::abs(*unasked - other)) break;
       }
     }
     return true;

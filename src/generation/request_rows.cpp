@@ -63,15 +63,15 @@ RequestRows::Tilt RequestRows::tilt(std::span<const KnobSetting> settings, std::
   const auto strength = [&](const CalibratedRequest& mapped) {
     return std::min(weight * mapped.each[place], kMostGuidance);
   };
-  const double temper = temper_of(model_.heads().at(knob));
+  const double sureness = sureness_of(model_.heads().at(knob));
   const double target = together.settings[place].values.front();
-  if (temper == 1.0) return {.knob = knob, .target = target, .strength = strength(together)};
+  if (sureness == 1.0) return {.knob = knob, .target = target, .strength = strength(together)};
   // As strongly as the map says of the side that the text takes.
   const std::vector<Knob>& knobs = model_.options().knobs;
   std::vector<KnobSetting> of_side(settings.begin(), settings.end());
   const double side = side_of(target, request_.seed, request_.index, knob_index(knobs, knob));
   of_side[place].values = {side};
-  return {.knob = knob, .target = side, .strength = temper * strength(calibrated(knobs, maps, of_side))};
+  return {.knob = knob, .target = side, .strength = sureness * strength(calibrated(knobs, maps, of_side))};
 }
 
 RequestRows::Asked RequestRows::asked_by(std::span<const KnobSetting> settings) const {

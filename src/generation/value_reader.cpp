@@ -108,12 +108,12 @@ void ValueReader::Step::read(std::span<const TokenId> next, std::span<float> z) 
   }
 }
 
-double temper_of(const SteeringHead& head) {
+double sureness_of(const SteeringHead& head) {
   constexpr float kMost = 100.0f;
-  if (std::ranges::find(head.tensors, "temper", &SteeringHead::Tensor::name) == head.tensors.end()) return 1.0;
-  const float temper = vector_of(head, "temper", 1).front();
-  if (!(temper >= 1.0f && temper <= kMost)) throw Error("the head's temper is out of range; train it again");
-  return static_cast<double>(temper);
+  if (std::ranges::find(head.tensors, "sureness", &SteeringHead::Tensor::name) == head.tensors.end()) return 1.0;
+  const float sureness = vector_of(head, "sureness", 1).front();
+  if (!(sureness >= 1.0f && sureness <= kMost)) throw Error("the head's sureness is out of range; train it again");
+  return static_cast<double>(sureness);
 }
 
 double side_of(double target, std::uint64_t seed, std::uint64_t index, std::size_t knob) {

@@ -64,10 +64,10 @@ using LogOdds = std::function<void(std::span<const TokenId> next, std::span<floa
 void tilt_by_value(std::span<float> logits, const LogOdds& log_odds, double target, double share, double strength,
                    std::span<const std::size_t> ends = {});
 
-// By how much the odds of a head's labels were tempered when it learned (the root that was taken of them); 1: not at
-// all. Such a head says how clear a text is, not only on which side, and a strength counts times this. Throws Error if
-// the head is damaged.
-double temper_of(const SteeringHead& head);
+// How sure the judge of a tempered head usually is, in log-odds: its labels were taken in units of that
+// (train_steering), so it says how clear a text is, not only on which side, and a strength counts times this. 1: the
+// head is none. Throws Error if the head is damaged.
+double sureness_of(const SteeringHead& head);
 
 // What a text is steered to by a tempered head where `target` is asked for, 0 or 1: a text that is clear has one side,
 // so it takes one, and the share `target` of texts takes 1. That is 1 where a number on [0, 1) of the text's own is

@@ -20,11 +20,11 @@ ValueSource::ValueSource(const LanguageModel& model, const SteeringHead& head, d
       ends_(ends_of(head, model.vocabulary().size())),
       target_(target),
       share_(head.share),
-      temper_(temper_of(head)),
-      strength_(temper_ * strength) {}
+      sureness_(sureness_of(head)),
+      strength_(sureness_ * strength) {}
 
 std::unique_ptr<TextState> ValueSource::open(const ReadModel&, const GenerationRequest& request) const {
-  const double target = temper_ > 1.0 ? side_of(target_, request.seed, request.index, 0) : target_;
+  const double target = sureness_ > 1.0 ? side_of(target_, request.seed, request.index, 0) : target_;
   const auto log_odds = [this](std::span<const TokenId> tokens, std::span<const float> hidden,
                                std::span<const TokenId> next,
                                std::span<float> z) { reader_.at(tokens, hidden).read(next, z); };

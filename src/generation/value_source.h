@@ -46,7 +46,7 @@ class ValueSource : public LogitSource {
   std::vector<std::size_t> ends_;
   double target_;
   double share_;
-  double temper_;
+  double sureness_;
   double strength_;
 };
 

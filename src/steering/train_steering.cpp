@@ -41,20 +41,21 @@ double log_odds(double share) {
 // clear texts, which other judges find as they are asked for too.
 constexpr double kTemper = 2.0;
 constexpr double kMostLogOdds = 16.0;
-constexpr double kMostTemper = 16.0;
+constexpr double kLeastSureness = 1.25, kMostSureness = 8.0;
 
 double bounded_log_odds(float label) {
   return std::clamp(log_odds(static_cast<double>(label)), -kMostLogOdds, kMostLogOdds);
 }
 
-double temper_for(const std::vector<float>& labels) {
+double sureness_for(const std::vector<float>& labels) {
   double sum = 0.0;
   for (const float label : labels) sum += std::abs(bounded_log_odds(label));
-  return std::clamp(kTemper * sum / static_cast<double>(labels.size()), 1.0, kMostTemper);
+  return std::clamp(sum / static_cast<double>(labels.size()), kLeastSureness, kMostSureness);
 }
 
-void temper_labels(double temper, std::vector<float>& labels) {
-  for (float& label : labels) label = static_cast<float>(1.0 / (1.0 + std::exp(-bounded_log_odds(label) / temper)));
+void temper_labels(double sureness, std::vector<float>& labels) {
+  const double unit = kTemper * sureness;
+  for (float& label : labels) label = static_cast<float>(1.0 / (1.0 + std::exp(-bounded_log_odds(label) / unit)));
 }
 
 std::vector<std::size_t> indices(std::size_t size) {
@@ -139,7 +140,7 @@ SteeringHead train_steering(const LanguageModel& model, const Dataset& dataset, 
   const std::unique_ptr<HeadTraining> head = training_of(method, states.model());
   ParameterBlock weights(head->layout());
   head->initialise(training.seed, weights);
-  double temper = 1.0;
+  double sureness = 1.0;
   const bool keeps_ends = method == SteeringMethod::value || method == SteeringMethod::fudge;
   const auto result = [&] {
     SteeringHead made{
@@ -168,8 +169,8 @@ SteeringHead train_steering(const LanguageModel& model, const Dataset& dataset, 
   const auto write = [&](const SteeringHead* under, std::size_t count, std::uint64_t round) {
     written.push_back(written_texts(model, dataset, labels, under, training.judge, others ? &*others : nullptr, count,
                                     mix_bits(training.seed) + round, training.threads));
-    if (under == nullptr) temper = temper_for(written.back().labels);
-    if (temper > 1.0) temper_labels(temper, written.back().labels);
+    if (under == nullptr) sureness = sureness_for(written.back().labels);
+    if (sureness > 1.0) temper_labels(sureness, written.back().labels);
     written_states.emplace_back(model, *written.back().dataset, pool);
   };
   const std::size_t num_written = texts_to_write(model, training, labelled.size());
@@ -234,7 +235,8 @@ SteeringHead train_steering(const LanguageModel& model, const Dataset& dataset, 
     train_round(round_steps, kRoundRate * training.learning_rate);
   }
   SteeringHead trained = result();
-  if (temper > 1.0) trained.tensors.push_back({.name = "temper", .shape = {1}, .values = {static_cast<float>(temper)}});
+  if (sureness > 1.0)
+    trained.tensors.push_back({.name = "sureness", .shape = {1}, .values = {static_cast<float>(sureness)}});
   return trained;
 }
 

@@ -156,8 +156,8 @@ TEST_F(PretrainedHeads, AHeadSteersAndIsTheSameForAnyNumberOfThreads) {
     // The model has not learned from these texts: the share is that of what it writes alone, tempered as the labels
     // are.
     const double own = static_cast<double>(with_seven(nullptr, 64)) / 60.0;
-    const double yes = 1.0 / (1.0 + std::exp(-kSure / temper_of(head)));
-    EXPECT_NEAR(temper_of(head), 2.0 * kSure, 1e-3);
+    const double yes = 1.0 / (1.0 + std::exp(-0.5));
+    EXPECT_NEAR(sureness_of(head), kSure, 1e-3);
     EXPECT_NEAR(head.share, own * yes + (1.0 - own) * (1.0 - yes), 0.12 * (2.0 * yes - 1.0));
     EXPECT_GT(head.share, std::accumulate(labels_.begin(), labels_.end(), 0.0) / 60.0 + 0.1);
   }

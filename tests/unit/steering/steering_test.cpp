@@ -281,13 +281,13 @@ TEST_F(Steering, AHeadOfTheModelTurnsItsKnob) {
   for (std::size_t i = 0; i < both.size(); ++i) EXPECT_EQ(texts(with_head, {both[i]})[0], batch[i]) << i;
 }
 
-// A tempered head: strengths count times its temper, and each text takes a side, the more of them the more is asked
+// A tempered head: strengths count times its sureness, and each text takes a side, the more of them the more is asked
 // for.
 TEST_F(Steering, TextsTakeSidesUnderATemperedHead) {
   const SteeringHead plain = train_steering(model_, *dataset_, labels_, SteeringMethod::value, "polarity",
                                             {.steps = 60, .batch = 16, .learning_rate = 0.02, .threads = 1});
   SteeringHead head = plain;
-  head.tensors.push_back({.name = "temper", .shape = {1}, .values = {2.0f}});
+  head.tensors.push_back({.name = "sureness", .shape = {1}, .values = {2.0f}});
   LanguageModel with_head = model();
   with_head.set_heads({{"polarity", head}});
   constexpr std::size_t kTexts = 200;
@@ -325,9 +325,9 @@ TEST_F(Steering, TextsTakeSidesUnderATemperedHead) {
       EXPECT_NEAR(static_cast<double>(count) / static_cast<double>(differ), target, 0.12);
     }
   }
-  for (const float temper : {0.5f, 1000.0f, NAN}) {
-    head.tensors.back().values = {temper};
-    EXPECT_THROW(steering_source(model_, head, 1.0, 1.0), Error) << temper;
+  for (const float sureness : {0.5f, 1000.0f, NAN}) {
+    head.tensors.back().values = {sureness};
+    EXPECT_THROW(steering_source(model_, head, 1.0, 1.0), Error) << sureness;
   }
 }
 
@@ -344,7 +344,7 @@ TEST_F(Steering, SidesAreCalibratedByTheirEnds) {
   };
   SteeringHead head = trained(SteeringMethod::value, 150);
   head.knob = "polarity";
-  head.tensors.push_back({.name = "temper", .shape = {1}, .values = {1.5f}});
+  head.tensors.push_back({.name = "sureness", .shape = {1}, .values = {1.5f}});
   LanguageModel with_head = model();
   with_head.set_heads({{"polarity", head}});
   Knob knob = with_head.options().knobs[0];
