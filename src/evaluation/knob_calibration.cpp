@@ -301,7 +301,7 @@ class ValueMap {
     return true;
   }
 
-  // Of each side the least that takes texts there, as long as more does take more of them.
+  // Of each side the least that takes texts there, or that takes most of them.
   bool choose_strengths() {
     const auto share_of = [&](double end, double strength) -> std::optional<double> {
       const std::optional<std::vector<Realised>> found =
@@ -319,9 +319,9 @@ class ValueMap {
       for (const double strength : kSideStrengths) {
         const std::optional<double> realised = share_of(end, strength);
         if (!realised) return false;
-        if (!(std::abs(*realised - end) < std::abs(side.realised - end))) break;
-        side = {.strength = strength, .realised = *realised};
-        if (std::abs(*realised - end) <= kSideTolerance * std::abs(*unasked - other)) break;
+        const double error = std::abs(*realised - end);
+        if (error < std::abs(side.realised - end)) side = {.strength = strength, .realised = *realised};
+        if (error <= kSideTolerance * std::abs(*unasked - other)) break;
       }
     }
     return true;
