@@ -28,7 +28,7 @@ constexpr double kWorthGuidance = 0.005;
 // Of a head that takes sides, tried one after the other until texts are on the side that they are to be, but for so
 // many times the share that the model writes of that side unasked: what is rare must be the clearer to be believed.
 constexpr std::array kSideStrengths = {1.0, 1.5, 2.0, 3.0, 4.0, 6.0};
-constexpr double kSideTolerance = 0.02;
+constexpr double kSideTolerance = 0.03;
 constexpr std::size_t kCorrections = 2;           // Rounds after the first.
 constexpr std::size_t kDistributionRequests = 6;  // Of a label, the others sharing the rest.
 constexpr std::size_t kDistributionLevels = 12;
