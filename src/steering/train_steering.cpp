@@ -153,6 +153,7 @@ SteeringHead train_steering(const LanguageModel& model, const Dataset& dataset, 
     return made;
   };
   const bool is_pretrained = ModelAccess::pretrained(model) != nullptr;
+  const double decay = is_pretrained && method == SteeringMethod::value ? kDecayOfPretrained : 0.0;
   const std::uint64_t visits = kVisits * (is_pretrained ? kMoreOfPretrained : 1);
   const std::uint64_t steps = training.steps > 0
                                   ? training.steps
@@ -186,7 +187,7 @@ SteeringHead train_steering(const LanguageModel& model, const Dataset& dataset, 
   }
   // On texts of people and, once there are some, as many that were written by the model.
   const auto train_round = [&](std::uint64_t num_steps, double rate) {
-    AdamW optimizer(head->layout(), {.weight_decay = is_pretrained ? kDecayOfPretrained : 0.0, .clip_norm = 1.0});
+    AdamW optimizer(head->layout(), {.weight_decay = decay, .clip_norm = 1.0});
     for (std::uint64_t step = 0; step < num_steps; ++step, ++done) {
       const std::size_t batch = written.empty() ? training.batch : (training.batch + 1) / 2;
       ParameterBlock gradients(head->layout());
